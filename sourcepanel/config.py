@@ -1,0 +1,143 @@
+"""`sourcepanel.toml`: read once, at the edge, into frozen values."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import tomllib
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+
+from sourcepanel.diagnostics import DEFAULT_LEVELS, Code, Level
+from sourcepanel.errors import ConfigError
+
+CONFIG_NAME = "sourcepanel.toml"
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Alias(_Table):
+    """Another address of the same pin, e.g. a fork with the same paths."""
+
+    url: str
+    """Web address of the repository, without a trailing slash."""
+    refs: tuple[str, ...] = ()
+    """Branches or tags there that stand for the pin (its own `ref` and `commit` always do)."""
+
+
+class Wheel(_Table):
+    """The PyPI package that carries (part of) the tree."""
+
+    package: str
+    version: str
+    python: str = "3.12"
+    """Python version to ask PyPI for; the wheel is unpacked as plain files and never imported."""
+    sha256: tuple[str, ...] = ()
+    """Accepted checksums of the wheel file (one per platform); empty accepts any, the lock still checks each file."""
+
+
+class License(_Table):
+    """The notice shown beside every source view."""
+
+    holder: str
+    name: str
+    path: str
+    """Path of the licence file in the repository."""
+
+
+class Repository(_Table):
+    """A pin: one repository at one commit, and where to read it."""
+
+    name: str
+    """Short name, unique, used in addresses: `Megatron-LM`."""
+    url: str
+    """Web address, without a trailing slash: `https://github.com/NVIDIA/Megatron-LM`."""
+    ref: str
+    """Tag or branch at the pin, for people."""
+    commit: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{40}$")]
+    aliases: tuple[Alias, ...] = ()
+    checkout: Path | None = None
+    """Local clone; `SOURCEPANEL_CHECKOUT` overrides it (`name=path` when there are several repositories)."""
+    wheel: Wheel | None = None
+    license: License
+
+
+class Config(_Table):
+    """The whole file; every path is relative to `root`."""
+
+    root: Path = Field(exclude=True)
+    """Folder that holds `sourcepanel.toml`."""
+    docs: Path = Path("docs")
+    lock: Path = Path("sourcepanel.lock")
+    cache: Path = Path(".cache/sourcepanel")
+    """Snapshots and rendered files; may be removed at any time. `SOURCEPANEL_CACHE` overrides it."""
+    markdown: Path = Path("mkdocs.yml")
+    """YAML file whose `markdown_extensions` say how pages are read."""
+    exclude: tuple[str, ...] = ()
+    """Shell patterns over paths relative to `docs` (`*` also matches `/`) of Markdown files that are not pages."""
+    levels: dict[Code, Level] = Field(default_factory=dict)
+    repositories: tuple[Repository, ...] = Field(min_length=1)
+
+    def level(self, code: Code) -> Level:
+        """The level of a finding: the file's, else the default."""
+        return self.levels.get(code, DEFAULT_LEVELS[code])
+
+    def path(self, value: Path) -> Path:
+        """A path of this file, made absolute."""
+        return (self.root / value).resolve()
+
+    @property
+    def cache_dir(self) -> Path:
+        """Absolute cache folder; made by those who write to it."""
+        return self.path(Path(os.environ.get("SOURCEPANEL_CACHE") or self.cache))
+
+    def pages(self) -> list[Path]:
+        """All Markdown pages under `docs`, sorted, absolute."""
+        docs = self.path(self.docs)
+        names = ((page, page.relative_to(docs).as_posix()) for page in sorted(docs.rglob("*.md")))
+        return [page for page, name in names if not any(fnmatchcase(name, pattern) for pattern in self.exclude)]
+
+
+def load_config(path: Path = Path(CONFIG_NAME)) -> Config:
+    """Read and validate; raises `ConfigError` naming file, line, key and the nearest valid key."""
+    if path.is_dir():
+        path = path / CONFIG_NAME
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise ConfigError(f"{path}: no such file; run in the folder that holds it, or name it with --config") from None
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path}: not valid TOML: {error}") from None
+    try:
+        return Config.model_validate({**data, "root": path.parent.resolve()})
+    except ValidationError as error:
+        raise ConfigError("\n".join(_explain(path, text, e) for e in error.errors())) from None
+
+
+def _explain(path: Path, text: str, error: object) -> str:
+    """One pydantic error in our words, with the line on which the key stands."""
+    assert isinstance(error, dict)
+    where = [part for part in error["loc"] if isinstance(part, str) and part != "[key]"]
+    key = where[-1] if where else ""
+    stands = rf"(?m)^\s*(?:\[+[\w.\-]*)?\b{re.escape(key)}\b|[{{,]\s*{re.escape(key)}\s*="
+    hit = re.search(stands, text) if key else None
+    line = text[: hit.end()].count("\n") + 1 if hit else 1
+    dotted = ".".join(str(part) for part in error["loc"] if part != "[key]")
+    if error["type"] == "extra_forbidden" or error["loc"][-1] == "[key]":
+        known = sorted(_known_keys())
+        near = difflib.get_close_matches(key, known, n=1)
+        return f"{path}:{line}: unknown key {dotted}" + (f"; did you mean {near[0]}?" if near else "")
+    return f"{path}:{line}: {dotted}: {error['msg']}"
+
+
+def _known_keys() -> set[str]:
+    tables = (Config, Repository, Alias, Wheel, License)
+    return {name for table in tables for name in table.model_fields} - {"root"} | {code.value for code in Code}

@@ -1,0 +1,49 @@
+"""The exception tree.
+
+Every message names the file (and line, where there is one), what is wrong, and what to do.
+Exception types are public API; their messages are not.
+"""
+
+from __future__ import annotations
+
+
+class SourcePanelError(Exception):
+    """Base of all errors a user can cause or repair; the command line prints it without a traceback."""
+
+
+class ConfigError(SourcePanelError):
+    """`sourcepanel.toml` cannot be read, or holds an unknown or wrong key."""
+
+
+class LockError(SourcePanelError):
+    """The lock cannot be read, or was written by a newer version."""
+
+
+class SnapshotUnavailable(SourcePanelError):
+    """A backend cannot give the tree at the pin (no checkout, no network, no wheel, disk full)."""
+
+
+class PinMismatch(SourcePanelError):
+    """A file of the snapshot is not the file of the pin: its git blob id differs from the lock's."""
+
+
+class PathNotFound(SourcePanelError):
+    """The snapshot holds no regular file at this path."""
+
+    def __init__(self, path: str, *, suggestions: tuple[str, ...] = ()) -> None:
+        self.path = path
+        self.suggestions = suggestions
+        hint = f"; did you mean {', '.join(suggestions)}?" if suggestions else ""
+        super().__init__(f"no file {path} at the pin{hint}")
+
+
+class SymbolNotFound(SourcePanelError):
+    """A file defines no symbol of this name."""
+
+
+class LineOutOfRange(SourcePanelError):
+    """A line number past the end of its file, or below 1."""
+
+
+class AnchorMoved(SourcePanelError):
+    """A reference that was right at its own commit stands elsewhere now."""

@@ -1,0 +1,1 @@
+"""Where the pinned source is read from: a checkout, a cached clone, or the wheel."""
