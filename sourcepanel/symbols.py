@@ -10,7 +10,7 @@ import ast
 import difflib
 import warnings
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -56,10 +56,10 @@ class SymbolTable:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", SyntaxWarning)
-                tree = ast.parse(text)
+                found = tuple(sorted(_walk(ast.parse(text), ""), key=lambda s: (s.start, -s.end)))
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return cls(parsed=False)
-        return cls(tuple(sorted(_walk(tree, ""), key=lambda s: (s.start, -s.end))))
+        return cls(found)
 
     def get(self, name: str) -> tuple[Symbol, ...]:
         """The definitions of this qualified name; several when a file defines it more than once."""
@@ -101,13 +101,22 @@ def _walk(node: ast.AST, prefix: str, *, in_class: bool = False) -> Iterator[Sym
             if prefix and not in_class:
                 continue
             targets = child.targets if isinstance(child, ast.Assign) else [child.target]
-            for target in targets:
-                for part in target.elts if isinstance(target, ast.Tuple) else [target]:
-                    if isinstance(part, ast.Name):
-                        end = child.end_lineno or child.lineno
-                        yield Symbol(prefix + part.id, "variable", child.lineno, child.lineno, end)
+            end = child.end_lineno or child.lineno
+            for name in _names(targets):
+                yield Symbol(prefix + name, "variable", child.lineno, child.lineno, end)
         elif not isinstance(child, ast.expr):
             yield from _walk(child, prefix, in_class=in_class)
+
+
+def _names(targets: Iterable[ast.expr]) -> Iterator[str]:
+    """The plain names that an assignment binds, through tuples, lists and stars."""
+    for target in targets:
+        if isinstance(target, ast.Name):
+            yield target.id
+        elif isinstance(target, ast.Tuple | ast.List):
+            yield from _names(target.elts)
+        elif isinstance(target, ast.Starred):
+            yield from _names([target.value])
 
 
 def _signature(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> str:
