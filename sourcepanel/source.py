@@ -1,0 +1,138 @@
+"""What is known of each file at the pin: from the snapshot, and where it lacks one, from the lock."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import PurePosixPath
+from typing import Literal
+
+from sourcepanel.config import Repository
+from sourcepanel.lock import RepositoryLock, text_hash
+from sourcepanel.snapshot.base import Snapshot, git_blob_id
+from sourcepanel.symbols import SymbolTable
+
+Encoding = Literal["utf-8", "latin-1", "binary", "absent"]
+
+
+def decode(data: bytes) -> tuple[str, Encoding]:
+    """Text of a source file: UTF-8, else Latin-1 (which never fails); a NUL byte means binary, without text."""
+    if b"\0" in data:
+        return "", "binary"
+    try:
+        return data.decode("utf-8"), "utf-8"
+    except UnicodeDecodeError:
+        return data.decode("latin-1"), "latin-1"
+
+
+def split_lines(text: str) -> tuple[str, ...]:
+    r"""Lines as editors and GitHub count them.
+
+    Only `\n` ends a line (`\r\n` loses its `\r`), so a form feed or U+2028 does not; a final newline adds none.
+    """
+    lines = text.replace("\r\n", "\n").split("\n")
+    if lines[-1] == "":
+        lines.pop()
+    return tuple(lines)
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """One file at the pin; `lines` is empty for a binary file and for one that only the lock knows."""
+
+    path: str
+    blob: str
+    count: int
+    """How many lines it has."""
+    encoding: Encoding
+    """`latin-1` marks a guess; `absent` a file this build has no text of."""
+    lines: tuple[str, ...] = ()
+
+    @property
+    def has_text(self) -> bool:
+        """Whether its lines can be shown."""
+        return self.encoding in ("utf-8", "latin-1")
+
+    @cached_property
+    def text(self) -> str:
+        r"""The lines joined by `\n`."""
+        return "\n".join(self.lines)
+
+    @cached_property
+    def symbols(self) -> SymbolTable:
+        """Its definitions; empty for anything but Python."""
+        if not self.has_text or not self.path.endswith((".py", ".pyi")):
+            return SymbolTable(parsed=False)
+        # Python also ends a line at a lone \r, and would count differently; a BOM it refuses in a str.
+        return SymbolTable.parse(self.text.replace("\r", " ").removeprefix("\ufeff") + "\n")
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """All identifiers that occur in it, comments and strings included."""
+        return frozenset(re.findall(r"\w+", self.text))
+
+    def span(self, start: int, end: int) -> tuple[str, ...]:
+        """The lines of a range, 1-based and inclusive."""
+        return self.lines[start - 1 : end]
+
+    def hash(self, start: int, end: int) -> str:
+        """What the lock keeps of a range."""
+        return text_hash(self.span(start, end))
+
+
+class Source:
+    """One pinned repository: its snapshot joined with what the lock holds of it."""
+
+    def __init__(self, repository: Repository, *, snapshot: Snapshot, locked: RepositoryLock | None) -> None:
+        self.repository = repository
+        self.snapshot = snapshot
+        self.locked = locked
+        """None where the lock was written for another commit, or not at all."""
+        self._files: dict[str, SourceFile] = {}
+
+    @cached_property
+    def seen(self) -> frozenset[str]:
+        """Paths the snapshot can read."""
+        return frozenset(self.snapshot.list())
+
+    @cached_property
+    def paths(self) -> tuple[str, ...]:
+        """All known paths, sorted: the snapshot's, and those that only the lock knows."""
+        return tuple(sorted(self.seen | set(self.locked.files if self.locked else ())))
+
+    @cached_property
+    def folders(self) -> frozenset[str]:
+        """All known folders, the root as the empty string."""
+        found = {str(parent) for path in self.paths for parent in PurePosixPath(path).parents} - {"."} | {""}
+        locked = self.locked.links.items() if self.locked else ()
+        return frozenset(found | {key.rstrip("/") for key, facts in locked if facts.kind == "folder"})
+
+    def file(self, path: str) -> SourceFile | None:
+        """The file, read once; None where neither side knows it. Raises `PinMismatch` for a changed one."""
+        if path not in self._files:
+            if path in self.seen:
+                self._files[path] = _read(path, self.snapshot.read(path))
+            elif self.locked and path in self.locked.files:
+                facts = self.locked.files[path]
+                self._files[path] = SourceFile(path, facts.blob, facts.lines, "absent")
+            else:
+                return None
+        return self._files[path]
+
+    def nearest(self, path: str, *, n: int = 3) -> tuple[str, ...]:
+        """Paths a person may have meant: the same file name elsewhere first, then by spelling."""
+        name = PurePosixPath(path).name
+        known = [*self.paths, *(f"{folder}/" for folder in sorted(self.folders) if folder)]
+        same = [known_path for known_path in known if PurePosixPath(known_path).name == name]
+        same.sort(key=lambda known_path: -difflib.SequenceMatcher(None, path, known_path).ratio())
+        # A slip is seldom more than a few letters: this filter spares comparing with thousands of paths.
+        close = [p for p in known if abs(len(p) - len(path)) <= max(4, len(path) // 4)]
+        return tuple(dict.fromkeys([*same, *difflib.get_close_matches(path, close, n=n, cutoff=0.75)]))[:n]
+
+
+def _read(path: str, data: bytes) -> SourceFile:
+    text, encoding = decode(data)
+    lines = split_lines(text)
+    return SourceFile(path, git_blob_id(data), len(lines), encoding, lines)

@@ -1,0 +1,228 @@
+"""References against the source at the pin: each becomes a target, or a finding that says what is right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+from urllib.parse import quote
+
+from sourcepanel.diagnostics import Code, Diagnostic, Level
+from sourcepanel.errors import PinMismatch
+from sourcepanel.lock import FileFacts, LinkFacts
+from sourcepanel.names import listed, misfit, spell
+from sourcepanel.reference import Reference, SourceRef, Target
+from sourcepanel.source import Source, SourceFile
+
+Kind = Literal["definition", "interior", "file", "folder"]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A finding before it is known on which page it stands."""
+
+    code: Code
+    message: str
+    fix: str = ""
+
+
+@dataclass(frozen=True)
+class Place:
+    """What a `SourceRef` comes to; `facts` is None where only a source at hand could tell."""
+
+    target: Target | None
+    facts: LinkFacts | None = None
+    file: SourceFile | None = None
+    problems: tuple[Problem, ...] = ()
+
+
+class Verifier:
+    """Resolves references; every answer is computed once."""
+
+    def __init__(self, sources: Mapping[str, Source], *, level: Callable[[Code], Level]) -> None:
+        self._sources = sources
+        self._level = level
+        self._places: dict[SourceRef, Place] = {}
+
+    def resolve(self, reference: Reference) -> tuple[Target | None, tuple[Diagnostic, ...]]:
+        """The target, or None where there is none or this build cannot see it; and all that is wrong."""
+        place = self.place(reference.source)
+        problems = list(place.problems)
+        if place.target and place.file and place.file.has_text and not reference.source.symbol:
+            misfits = (misfit(name, target=place.target, file=place.file) for name in reference.names)
+            problems += [Problem(Code.TEXT_MISMATCH, *found) for found in misfits if found]
+        return place.target, tuple(d for problem in problems if (d := self.diagnostic(problem, at=reference)))
+
+    def diagnostic(self, problem: Problem, *, at: Reference) -> Diagnostic | None:
+        """The problem with its place and level; None where the configuration ignores it."""
+        level = self._level(problem.code)
+        if level is Level.IGNORE:
+            return None
+        return Diagnostic(
+            code=problem.code, level=level, page=at.page, line=at.line, link=at.raw,
+            message=problem.message, fix=problem.fix,
+        )  # fmt: skip
+
+    def place(self, ref: SourceRef) -> Place:
+        """Where it points at the pin, without regard to the text of the link."""
+        if ref not in self._places:
+            source = self._sources[ref.repository]
+            try:
+                place = _find(ref, source)
+            except PinMismatch as error:
+                place = Place(None, problems=(Problem(Code.LOCK_MISMATCH, str(error)),))
+            self._places[ref] = _compare(ref, place, source)
+        return self._places[ref]
+
+    def at_pin(self, ref: SourceRef) -> str:
+        """What the pin has where this reference points, in one clause; for links to another ref."""
+        place = self.place(ref)
+        if place.target is None:
+            return "; ".join(p.message + (f" ({p.fix})" if p.fix else "") for p in place.problems)
+        target, file = place.target, place.file
+        if target.kind == "folder":
+            return f"the pin has the folder {target.path or '/'}"
+        if target.start is None or target.end is None:
+            return f"the pin has this file ({file.count if file else 0} lines)"
+        where = f"{spell(target.start, target.end)} {'is' if target.start == target.end else 'are'}"
+        if target.kind == "definition":
+            return f"at the pin {where} {target.symbol}"
+        return (
+            f"at the pin {where} inside {target.symbol}" if target.symbol else f"at the pin {where} outside any symbol"
+        )
+
+
+def _find(ref: SourceRef, source: Source) -> Place:
+    """The place itself; may raise `PinMismatch`."""
+    path = ref.path.strip("/")
+    if path in source.folders:
+        return _folder(replace(ref, path=path), source)
+    file = source.file(path)
+    if file is None:
+        return Place(None, problems=(_missing(path, source),))
+    if ref.symbol:
+        return _symbol(ref, ref.symbol, file, source)
+    if ref.start is None:
+        facts = LinkFacts(kind="file")
+        return Place(_target(path, facts, file, source), facts, file)
+    return _lines(ref, ref.start, ref.end or ref.start, file, source)
+
+
+def _folder(ref: SourceRef, source: Source) -> Place:
+    if ref.symbol:
+        return Place(None, problems=(Problem(Code.MISSING_SYMBOL, f"{ref.path} is a folder and defines nothing"),))
+    if ref.start is not None:
+        return Place(None, problems=(Problem(Code.LINE_PAST_END, f"{ref.path} is a folder and has no lines"),))
+    facts = LinkFacts(kind="folder")
+    return Place(_target(ref.path, facts, None, source), facts)
+
+
+def _symbol(ref: SourceRef, name: str, file: SourceFile, source: Source) -> Place:
+    if file.encoding == "absent":
+        return _from_lock(ref, file, source)
+    found = file.symbols.get(name)
+    if len(found) == 1:
+        facts = _range_facts(found[0].start, found[0].end, file)
+        # Two names may share one span (`A, B = 1, 2`): the one that was asked for counts.
+        facts = facts.model_copy(update={"kind": "definition", "symbol": name})
+        return Place(_target(file.path, facts, file, source), facts, file)
+    if found:
+        message = f"{file.path} defines {name} {len(found)} times"
+        fix = "link one of them by its lines: " + ", ".join(f"#{spell(s.start, s.end)}" for s in found)
+        return Place(None, file=file, problems=(Problem(Code.AMBIGUOUS_SYMBOL, message, fix),))
+    if not file.symbols.parsed:
+        message = f"{file.path} is not Python that can be parsed here, so nothing is known of {name}"
+        return Place(None, file=file, problems=(Problem(Code.MISSING_SYMBOL, message, "link the lines instead"),))
+    near = tuple(s for other in file.symbols.nearest(name) for s in file.symbols.get(other)[:1])
+    fix = f"did you mean {listed(near)}?" if near else ""
+    return Place(None, file=file, problems=(Problem(Code.MISSING_SYMBOL, f"{file.path} defines no {name}", fix),))
+
+
+def _lines(ref: SourceRef, start: int, end: int, file: SourceFile, source: Source) -> Place:
+    problems: tuple[Problem, ...] = ()
+    if start > end:
+        start, end = end, start
+        message = f"the range runs backwards: L{end}-L{start}"
+        problems = (Problem(Code.REVERSED_RANGE, message, f"write #{spell(start, end)}"),)
+    if end > file.count or start < 1:
+        if start < 1:
+            message = "lines are counted from 1"
+        elif file.encoding == "binary":
+            message = f"{file.path} is a binary file and has no lines"
+        else:
+            message = f"L{end} is past the end: {file.path} has {file.count} lines"
+        return Place(None, file=file, problems=(*problems, Problem(Code.LINE_PAST_END, message)))
+    if file.encoding == "absent":
+        return _from_lock(ref, file, source, problems)
+    facts = _range_facts(start, end, file)
+    return Place(_target(file.path, facts, file, source), facts, file, problems)
+
+
+def _from_lock(ref: SourceRef, file: SourceFile, source: Source, problems: tuple[Problem, ...] = ()) -> Place:
+    """What the lock says of a link into a file that this build has no text of."""
+    facts = source.locked.links.get(ref.key) if source.locked else None
+    return Place(_target(file.path, facts, file, source) if facts else None, facts, file, problems)
+
+
+def _range_facts(start: int, end: int, file: SourceFile) -> LinkFacts:
+    exact = [
+        symbol
+        for symbol in file.symbols.symbols
+        if (start, end) in ((symbol.start, symbol.end), (symbol.line, symbol.end), (symbol.line, symbol.line))
+    ]
+    symbol = exact[0] if exact else file.symbols.enclosing(start, end)
+    kind: Kind = "definition" if exact else "interior"
+    name = symbol.name if symbol else None
+    return LinkFacts(kind=kind, start=start, end=end, symbol=name, hash=file.hash(start, end))
+
+
+def _target(path: str, facts: LinkFacts, file: SourceFile | None, source: Source) -> Target:
+    repository = source.repository
+    tree = "tree" if file is None else "blob"
+    lines = f"#{spell(facts.start, facts.end)}" if facts.start and facts.end else ""
+    return Target(
+        repository=repository.name,
+        path=path,
+        kind=facts.kind,
+        start=facts.start,
+        end=facts.end,
+        symbol=facts.symbol,
+        blob=file.blob if file else "",
+        has_text=file.has_text if file else False,
+        href=f"{repository.url}/{tree}/{repository.commit}/{quote(path)}{lines}",
+    )
+
+
+def _missing(path: str, source: Source) -> Problem:
+    near = source.nearest(path)
+    fix = f"did you mean {' or '.join(near)}?" if near else ""
+    if source.snapshot.complete:
+        return Problem(Code.MISSING_FILE, f"no file or folder {path} at the pin", fix)
+    message = f"neither the lock nor this build's source ({source.snapshot.origin}) has {path}"
+    return Problem(Code.MISSING_FILE, message, fix or "if it is new: `sourcepanel lock` with a full clone adds it")
+
+
+def _compare(ref: SourceRef, place: Place, source: Source) -> Place:
+    """The place, and whether the lock says otherwise of it."""
+    if source.locked is None or place.facts is None:
+        return place
+    problems = list(place.problems)
+    fix = "run `sourcepanel lock` and read what changes"
+    file = place.file
+    if file and file.path in source.locked.files:
+        known, found = source.locked.files[file.path], FileFacts(blob=file.blob, lines=file.count)
+        if known != found:
+            said = f"the lock knows {file.path} as {known.blob[:8]} with {known.lines} lines"
+            message = f"{said}; at the pin it is {found.blob[:8]} with {found.lines}"
+            problems.append(Problem(Code.LOCK_MISMATCH, message, fix))
+    locked = source.locked.links.get(ref.key)
+    if locked and locked != place.facts:
+        message = f"the lock says {_tell(locked)}; the source at the pin says {_tell(place.facts)}"
+        problems.append(Problem(Code.LOCK_MISMATCH, message, fix))
+    return replace(place, problems=tuple(problems))
+
+
+def _tell(facts: LinkFacts) -> str:
+    lines = spell(facts.start, facts.end) if facts.start and facts.end else ""
+    words = (facts.kind, lines, f"in {facts.symbol}" if facts.symbol else "", f"({facts.hash})" if facts.hash else "")
+    return " ".join(word for word in words if word)
