@@ -123,7 +123,9 @@ class Target:
 
     @property
     def key(self) -> str:
-        """Address inside the panel: `Megatron-LM/megatron/training/training.py#L10-L20`."""
+        """Address inside the panel: `Megatron-LM/megatron/training/training.py#L10-L20`, a folder's ends in `/`."""
+        if self.kind == "folder":
+            return f"{self.repository}/{self.path}/" if self.path else f"{self.repository}/"
         lines = "" if self.start is None else f"#L{self.start}" + (f"-L{self.end}" if self.end != self.start else "")
         return f"{self.repository}/{self.path}{lines}"
 
