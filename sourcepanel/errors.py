@@ -22,19 +22,30 @@ class LockError(SourcePanelError):
 class SnapshotUnavailable(SourcePanelError):
     """A backend cannot give the tree at the pin (no checkout, no network, no wheel, disk full)."""
 
+    def __init__(self, what: str, *, why: str = "", fix: str = "") -> None:
+        self.what = what
+        """The reason in a few words, fit for the line that tells of a fallback: "GitHub not reachable"."""
+        super().__init__(what + (f" ({why})" if why else "") + (f"; {fix}" if fix else ""))
+
 
 class PinMismatch(SourcePanelError):
     """A file of the snapshot is not the file of the pin: its git blob id differs from the lock's."""
+
+    def __init__(self, path: str, *, expected: str, found: str, fix: str) -> None:
+        self.path = path
+        self.expected = expected
+        self.found = found
+        super().__init__(f"{path} is not the file of the pin: expected {expected}, found {found}; {fix}")
 
 
 class PathNotFound(SourcePanelError):
     """The snapshot holds no regular file at this path."""
 
-    def __init__(self, path: str, *, suggestions: tuple[str, ...] = ()) -> None:
+    def __init__(self, path: str, *, where: str = "at the pin", suggestions: tuple[str, ...] = ()) -> None:
         self.path = path
         self.suggestions = suggestions
         hint = f"; did you mean {', '.join(suggestions)}?" if suggestions else ""
-        super().__init__(f"no file {path} at the pin{hint}")
+        super().__init__(f"no file {path!r} {where}{hint}")
 
 
 class SymbolNotFound(SourcePanelError):
