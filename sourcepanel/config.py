@@ -68,6 +68,17 @@ class Repository(_Table):
     license: License
 
 
+class Notes(_Table):
+    """What the checks ask of reading notes; without headings there is no template."""
+
+    pages: tuple[str, ...] = ()
+    """Shell patterns over paths relative to `docs` of the pages that follow the template (`*` also matches `/`)."""
+    headings: tuple[str, ...] = ()
+    """Second-level headings that each such page has, in this order."""
+    roadmap: Path | None = None
+    """YAML file of rounds and chapters."""
+
+
 class Config(_Table):
     """The whole file; every path is relative to `root`."""
 
@@ -81,6 +92,7 @@ class Config(_Table):
     """YAML file whose `markdown_extensions` say how pages are read."""
     exclude: tuple[str, ...] = ()
     """Shell patterns over paths relative to `docs` (`*` also matches `/`) of Markdown files that are not pages."""
+    notes: Notes = Notes()
     levels: dict[Code, Level] = Field(default_factory=dict)
     repositories: tuple[Repository, ...] = Field(min_length=1)
 
@@ -139,5 +151,5 @@ def _explain(path: Path, text: str, error: object) -> str:
 
 
 def _known_keys() -> set[str]:
-    tables = (Config, Repository, Alias, Wheel, License)
+    tables = (Config, Repository, Alias, Wheel, License, Notes)
     return {name for table in tables for name in table.model_fields} - {"root"} | {code.value for code in Code}

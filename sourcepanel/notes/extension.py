@@ -1,0 +1,176 @@
+"""The Markdown extension that turns a note's structured blocks into tables.
+
+It builds elements, not HTML text, so that references inside a record are found, checked and locked by the extension
+that handles all references, and links to notes by MkDocs. A block that is not valid is shown as a box that says so;
+`check_records` reports it with its line.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Callable, Mapping, Sequence
+from xml.etree.ElementTree import Element, SubElement
+
+from markdown import Markdown
+from markdown.blockprocessors import BlockProcessor
+from markdown.extensions import Extension
+from markdown.preprocessors import Preprocessor
+from markdown.util import ETX, STX
+
+from sourcepanel.notes.outline import read_outline
+from sourcepanel.notes.records import FunctionRecord, Item, is_record, parse_record
+from sourcepanel.notes.roadmap import MARK, Roadmap, Round
+
+_MARK = re.compile(f"^{STX}note:(\\d+){ETX}$")
+
+
+class NotesExtension(Extension):
+    """Function records and the roadmap's tables."""
+
+    def __init__(
+        self,
+        *,
+        roadmap: Roadmap,
+        page: Callable[[], str],
+        note_exists: Callable[[str], bool],
+        script_exists: Callable[[str], bool],
+        strings: Mapping[str, str],
+    ) -> None:
+        """`page` names the page being read, relative to the docs folder; the others answer for paths of the roadmap."""
+        super().__init__()
+        self.roadmap = roadmap
+        self.page = page
+        self.note_exists = note_exists
+        self.script_exists = script_exists
+        self.strings = strings
+
+    def extendMarkdown(self, md: Markdown) -> None:  # noqa: N802 - Python-Markdown's name
+        """Register before superfences (25) and after white space is normalised (30)."""
+        blocks: list[Element] = []
+        md.preprocessors.register(_Extract(md, self, blocks), "sourcepanel-notes", 28)
+        md.parser.blockprocessors.register(_Insert(md.parser, blocks), "sourcepanel-notes", 180)
+
+    def record(self, body: Sequence[str]) -> Element:
+        """A function record as an element; an invalid one as a box."""
+        record, findings = parse_record(body, line=0)
+        if record is None:
+            box = Element("div", {"class": "note-invalid"})
+            for finding in findings:
+                SubElement(box, "p").text = f"{self.strings['note.invalid']} {_plain(finding.message)}"
+            return box
+        return self._record_table(record)
+
+    def _record_table(self, record: FunctionRecord) -> Element:
+        box = Element("div", {"class": "function-record"})
+        table = SubElement(box, "table", {"class": "function-record__table"})
+        head = SubElement(SubElement(table, "thead"), "tr")
+        SubElement(head, "th", {"scope": "col"}).text = self.strings["note.record.function"]
+        SubElement(head, "th", {"scope": "col"}).text = _code(record.function)
+        body = SubElement(table, "tbody")
+        for field in ("inputs", "outputs", "core", "process_groups", "shards", "state"):
+            self._row(body, field, getattr(record, field))
+        self._row(body, "step", (Item(name="", text=record.step),))
+        return box
+
+    def _row(self, body: Element, field: str, items: Sequence[Item]) -> None:
+        row = SubElement(body, "tr")
+        SubElement(row, "th", {"scope": "row"}).text = self.strings[f"note.record.{field}"]
+        cell = SubElement(row, "td")
+        if not items:
+            SubElement(cell, "span", {"class": "function-record__none"}).text = self.strings["note.record.none"]
+        elif len(items) == 1:
+            cell.text = _inline(items[0])
+        else:
+            entries = SubElement(cell, "ul")
+            for item in items:
+                SubElement(entries, "li").text = _inline(item)
+
+    def round(self, number: int) -> Element:
+        """The question of a round and its table of chapters."""
+        if not 1 <= number <= len(self.roadmap.rounds):
+            box = Element("div", {"class": "note-invalid"})
+            SubElement(box, "p").text = f"{self.strings['note.invalid']} roadmap {number}"
+            return box
+        chosen: Round = self.roadmap.rounds[number - 1]
+        box = Element("div", {"class": "roadmap"})
+        SubElement(box, "p", {"class": "roadmap__question"}).text = chosen.question
+        table = SubElement(box, "table", {"class": "roadmap__table"})
+        head = SubElement(SubElement(table, "thead"), "tr")
+        for column in ("number", "note", "state", "script", "record"):
+            SubElement(head, "th", {"scope": "col"}).text = self.strings[f"note.roadmap.{column}"]
+        body = SubElement(table, "tbody")
+        here = posixpath.dirname(self.page()) or "."
+        for chapter in chosen.chapters:
+            row = SubElement(body, "tr")
+            SubElement(row, "td").text = f"{chapter.number:02d}"
+            cell = SubElement(row, "td")
+            if self.note_exists(chapter.note):
+                link = SubElement(cell, "a", {"href": posixpath.relpath(chapter.note, here)})
+                link.text = chapter.title
+            else:
+                cell.text = chapter.title
+            state = SubElement(row, "td")
+            SubElement(state, "span", {"class": "note-state", "data-note": chapter.note})
+            there = self.script_exists(chapter.script)
+            attributes = {} if there else {"class": "roadmap__planned", "title": self.strings["note.planned"]}
+            SubElement(row, "td", attributes).text = _code(chapter.script)
+            SubElement(row, "td").text = chapter.record
+        return box
+
+
+class _Extract(Preprocessor):
+    """Takes the blocks out of the text and leaves a mark and as many lines as there were."""
+
+    def __init__(self, md: Markdown, extension: NotesExtension, blocks: list[Element]) -> None:
+        super().__init__(md)
+        self._extension = extension
+        self._blocks = blocks
+
+    def run(self, lines: list[str]) -> list[str]:
+        self._blocks.clear()
+        out = list(lines)
+        fenced: set[int] = set()
+        for fence in read_outline("\n".join(lines)).fences:
+            fenced.update(range(fence.line, fence.end + 1))
+            if is_record(fence) and fence.end > fence.line:
+                filled = [""] * (fence.end - fence.line + 1)
+                filled[1] = self._put(self._extension.record(fence.body), fence.indent)
+                out[fence.line - 1 : fence.end] = filled
+        for number, line in enumerate(lines):
+            if number + 1 not in fenced and (hit := MARK.match(line)):
+                out[number] = self._put(self._extension.round(int(hit[1])), "")
+        return out
+
+    def _put(self, block: Element, indent: str) -> str:
+        self._blocks.append(block)
+        return f"{indent}{STX}note:{len(self._blocks) - 1}{ETX}"
+
+
+class _Insert(BlockProcessor):
+    """Puts the element in the place of its mark."""
+
+    def __init__(self, parser: object, blocks: list[Element]) -> None:
+        super().__init__(parser)  # type: ignore[arg-type]
+        self._blocks = blocks
+
+    def test(self, parent: Element, block: str) -> bool:
+        return _MARK.match(block.rstrip()) is not None
+
+    def run(self, parent: Element, blocks: list[str]) -> None:
+        hit = _MARK.match(blocks.pop(0).rstrip())
+        assert hit is not None
+        parent.append(self._blocks[int(hit[1])])
+
+
+def _code(name: str) -> str:
+    return f"`{name}`"
+
+
+def _plain(text: str) -> str:
+    """Markdown-safe: nothing in it becomes a reference."""
+    return text.replace("`", "'")
+
+
+def _inline(item: Item) -> str:
+    return f"{_code(item.name)}：{item.text}" if item.name and item.text else item.text or _code(item.name)
