@@ -15,6 +15,10 @@ class ConfigError(SourcePanelError):
     """`sourcepanel.toml` cannot be read, or holds an unknown or wrong key."""
 
 
+class PageError(SourcePanelError):
+    """A Markdown page cannot be read, e.g. because it is not UTF-8."""
+
+
 class LockError(SourcePanelError):
     """The lock cannot be read, or was written by a newer version."""
 

@@ -19,7 +19,8 @@ Exists = Callable[[str, str], bool]
 _DEEPEST_REF = 8
 """Segments that a branch name may have."""
 _VIEWS = frozenset({"blob", "tree", "raw", "blame"})
-_RAW_HOST = "raw.githubusercontent.com"
+RAW_HOST = "raw.githubusercontent.com"
+"""Where GitHub serves files as they are."""
 _LINES = re.compile(r"L([0-9]{1,9})(?:C[0-9]+)?(?:-L?([0-9]{1,9})(?:C[0-9]+)?)?")
 _RENDERED = (".md", ".markdown", ".mdx", ".rst", ".adoc", ".org", ".txt", ".ipynb")
 """Files that GitHub shows as a page, where a fragment may be a heading."""
@@ -154,7 +155,7 @@ def parse_link(
     repository, known = found
     if reason := _unsafe(href, parts.path, segments):
         return MalformedLink(reason)
-    view, names = ("raw", segments[2:]) if host == _RAW_HOST else ((segments[2:] or [""])[0], segments[3:])
+    view, names = ("raw", segments[2:]) if host == RAW_HOST else ((segments[2:] or [""])[0], segments[3:])
     if view not in _VIEWS:
         return None
     folder = view == "tree" or names[-1:] == [""]
@@ -243,7 +244,7 @@ def _owner(
             here = urlsplit(url.lower())
             hosts = {here.netloc.removeprefix("www.")}
             if hosts == {"github.com"}:
-                hosts.add(_RAW_HOST)
+                hosts.add(RAW_HOST)
             if host in hosts and here.path.removesuffix(".git").strip("/").split("/") == asked:
                 return repository, frozenset((*pin, *refs))
     return None
