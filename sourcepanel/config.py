@@ -115,6 +115,11 @@ class Config(_Table):
         names = ((page, page.relative_to(docs).as_posix()) for page in sorted(docs.rglob("*.md")))
         return [page for page, name in names if not any(fnmatchcase(name, pattern) for pattern in self.exclude)]
 
+    def page_names(self) -> list[str]:
+        """The same pages, each as its path relative to `docs`: the name it has in findings and in the lock."""
+        docs = self.path(self.docs)
+        return [page.relative_to(docs).as_posix() for page in self.pages()]
+
 
 def load_config(path: Path = Path(CONFIG_NAME)) -> Config:
     """Read and validate; raises `ConfigError` naming file, line, key and the nearest valid key."""

@@ -53,8 +53,7 @@ def listed(symbols: tuple[Symbol, ...], *, most: int = 4) -> str:
 def _elsewhere(name: str, tail: str, *, defined: tuple[Symbol, ...], place: str, file: SourceFile) -> tuple[str, str]:
     wrong = f"the text names {name}, which {place} neither belongs to nor mentions"
     if defined:
-        verb = "is" if len(defined) == 1 else "are"
-        return wrong, " and ".join(f"{s.name} {verb} at {spell(s.start, s.end)}" for s in defined[:3])
+        return wrong, " and ".join(f"{s.name} is at {spell(s.start, s.end)}" for s in defined[:3])
     used = [number for number, line in enumerate(file.lines, 1) if re.search(rf"\b{re.escape(tail)}\b", line)]
     if used:
         return wrong, f"{tail} occurs at " + ", ".join(f"L{number}" for number in used[:5])

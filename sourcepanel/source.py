@@ -121,6 +121,10 @@ class Source:
                 return None
         return self._files[path]
 
+    def has(self, path: str) -> bool:
+        """Whether this file or folder is known; reads nothing."""
+        return path in self.folders or path in self.seen or bool(self.locked and path in self.locked.files)
+
     def nearest(self, path: str, *, n: int = 3) -> tuple[str, ...]:
         """Paths a person may have meant: the same file name elsewhere first, then by spelling."""
         name = PurePosixPath(path).name

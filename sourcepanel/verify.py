@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
-from urllib.parse import quote
 
 from sourcepanel.diagnostics import Code, Diagnostic, Level
 from sourcepanel.errors import PinMismatch
 from sourcepanel.lock import FileFacts, LinkFacts
 from sourcepanel.names import listed, misfit, spell
-from sourcepanel.reference import Reference, SourceRef, Target
+from sourcepanel.reference import Finding, MalformedLink, Reference, SourceRef, Target, format_link
 from sourcepanel.source import Source, SourceFile
 
 Kind = Literal["definition", "interior", "file", "folder"]
@@ -41,27 +40,40 @@ class Verifier:
 
     def __init__(self, sources: Mapping[str, Source], *, level: Callable[[Code], Level]) -> None:
         self._sources = sources
-        self._level = level
+        self.level = level
         self._places: dict[SourceRef, Place] = {}
 
-    def resolve(self, reference: Reference) -> tuple[Target | None, tuple[Diagnostic, ...]]:
+    def resolve(self, found: Reference | Finding) -> tuple[Target | None, tuple[Diagnostic, ...]]:
         """The target, or None where there is none or this build cannot see it; and all that is wrong."""
-        place = self.place(reference.source)
+        if isinstance(found, Finding):
+            return None, self._told([self._unusable(found)], at=found)
+        place = self.place(found.source)
         problems = list(place.problems)
-        if place.target and place.file and place.file.has_text and not reference.source.symbol:
-            misfits = (misfit(name, target=place.target, file=place.file) for name in reference.names)
-            problems += [Problem(Code.TEXT_MISMATCH, *found) for found in misfits if found]
-        return place.target, tuple(d for problem in problems if (d := self.diagnostic(problem, at=reference)))
+        if place.target and place.file and place.file.has_text and not found.source.symbol:
+            misfits = (misfit(name, target=place.target, file=place.file) for name in found.names)
+            problems += [Problem(Code.TEXT_MISMATCH, *wrong) for wrong in misfits if wrong]
+        return place.target, self._told(problems, at=found)
 
-    def diagnostic(self, problem: Problem, *, at: Reference) -> Diagnostic | None:
+    def diagnostic(self, problem: Problem, *, at: Reference | Finding) -> Diagnostic | None:
         """The problem with its place and level; None where the configuration ignores it."""
-        level = self._level(problem.code)
+        level = self.level(problem.code)
         if level is Level.IGNORE:
             return None
         return Diagnostic(
             code=problem.code, level=level, page=at.page, line=at.line, link=at.raw,
             message=problem.message, fix=problem.fix,
         )  # fmt: skip
+
+    def _told(self, problems: list[Problem], *, at: Reference | Finding) -> tuple[Diagnostic, ...]:
+        return tuple(d for problem in problems if (d := self.diagnostic(problem, at=at)))
+
+    def _unusable(self, finding: Finding) -> Problem:
+        if isinstance(finding.problem, MalformedLink):
+            return Problem(Code.MALFORMED_LINK, finding.problem.reason)
+        source, ref = finding.problem.source, finding.problem.ref
+        pin = self._sources[source.repository].repository
+        message = f"points at {ref}, not at the pin {pin.ref} ({pin.commit[:8]})"
+        return Problem(Code.OTHER_REF, message, self.at_pin(source))
 
     def place(self, ref: SourceRef) -> Place:
         """Where it points at the pin, without regard to the text of the link."""
@@ -177,11 +189,10 @@ def _range_facts(start: int, end: int, file: SourceFile) -> LinkFacts:
 
 
 def _target(path: str, facts: LinkFacts, file: SourceFile | None, source: Source) -> Target:
-    repository = source.repository
-    tree = "tree" if file is None else "blob"
-    lines = f"#{spell(facts.start, facts.end)}" if facts.start and facts.end else ""
+    name = source.repository.name
+    meant = SourceRef(repository=name, path=path, folder=file is None, start=facts.start, end=facts.end)
     return Target(
-        repository=repository.name,
+        repository=name,
         path=path,
         kind=facts.kind,
         start=facts.start,
@@ -189,7 +200,7 @@ def _target(path: str, facts: LinkFacts, file: SourceFile | None, source: Source
         symbol=facts.symbol,
         blob=file.blob if file else "",
         has_text=file.has_text if file else False,
-        href=f"{repository.url}/{tree}/{repository.commit}/{quote(path)}{lines}",
+        href=format_link(meant, source.repository),
     )
 
 
