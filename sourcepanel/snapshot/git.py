@@ -28,7 +28,14 @@ PROBE_TIMEOUT = 6.0
 FETCH_TIMEOUT = 900.0
 _TELL_EVERY = 5.0
 
-_QUIET = {"GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": "true", "GCM_INTERACTIVE": "never"}
+_QUIET = {
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_ASKPASS": "true",
+    "GCM_INTERACTIVE": "never",
+    # A connection that stalls for that many seconds is given up, also when a read fetches a missing blob.
+    "GIT_HTTP_LOW_SPEED_LIMIT": "1000",
+    "GIT_HTTP_LOW_SPEED_TIME": "20",
+}
 
 
 def _aimed_at(folder: Path, common: Path) -> dict[str, str]:
@@ -84,10 +91,10 @@ class GitSnapshot:
             raise PathNotFound(path) from None
 
     def _list(self) -> Mapping[str, str]:
+        git = self._repo().git
         from git import GitCommandError
 
         try:
-            git = self._repo().git
             git.cat_file("-e", f"{self.commit}^{{commit}}")
             listing = git.ls_tree("-r", "-z", "--full-tree", self.commit, stdout_as_string=False)
         except GitCommandError as error:
@@ -152,27 +159,6 @@ class _Unreachable(SnapshotUnavailable):
 def _fetch(repository: Repository, place: Path, *, cache: Cache) -> None:
     """Fetch exactly the pinned commit, small files with it, large ones when they are read (if the server can)."""
     host = _host(repository.url)
-    git = ["git", "-c", "gc.auto=0", "-c", "maintenance.auto=false", "-c", "http.lowSpeedLimit=1000"]
-    git += ["-c", "http.lowSpeedTime=20", "-c", "protocol.version=2"]
-    env = {name: value for name, value in os.environ.items() if name != "GIT_WORK_TREE"} | _aimed_at(place, place)
-
-    def call(*args: str, timeout: float, on_line: Callable[[str], None] = lambda line: None) -> Finished:
-        try:
-            return run([*git, *args], timeout=timeout, env=env, on_line=on_line)
-        except FileNotFoundError:
-            raise SnapshotUnavailable("git is not installed", fix="install git") from None
-
-    def must(*args: str, timeout: float = FETCH_TIMEOUT, on_line: Callable[[str], None] = lambda line: None) -> None:
-        done = call(*args, timeout=timeout, on_line=on_line)
-        if done.code:
-            raise _explain(done, cache=cache, host=host)
-
-    must("init", "--quiet", "--bare", "--template=")
-    must("remote", "add", "origin", repository.url)
-    probe = call("ls-remote", repository.url, repository.ref, timeout=PROBE_TIMEOUT)
-    if probe.code:
-        raise _Unreachable(f"{host} not reachable", why=probe.reason, fix=f"check the way to {repository.url}")
-    cache.notify(f"fetching {repository.name} at {repository.ref} from {host}")
     told = time.monotonic()
 
     def progress(line: str) -> None:
@@ -181,13 +167,30 @@ def _fetch(repository: Repository, place: Path, *, cache: Cache) -> None:
             told = time.monotonic()
             cache.notify(f"fetching {repository.name}: {line}")
 
-    what = ("origin", f"{repository.commit}:refs/heads/pin")
-    must("fetch", "--progress", "--no-tags", "--depth=1", "--filter=blob:limit=1m", *what, on_line=progress)
+    for args in (("init", "--quiet", "--bare", "--template="), ("remote", "add", "origin", repository.url)):
+        done = _git(place, *args, timeout=FETCH_TIMEOUT)
+        if done.code:
+            failure = SnapshotUnavailable(f"git {args[0]} failed in the cache {cache.folder}", why=done.reason)
+            raise blames_cache(done.output, cache) or failure
+    done = _git(place, "ls-remote", "origin", repository.ref, timeout=PROBE_TIMEOUT)
+    if done.code:
+        raise _Unreachable(f"{host} not reachable", why=done.reason, fix=f"check the way to {repository.url}")
+    cache.notify(f"fetching {repository.name} at {repository.ref} from {host}")
+    what = ("--no-tags", "--depth=1", "--filter=blob:limit=1m", "origin", f"{repository.commit}:refs/heads/pin")
+    done = _git(place, "fetch", "--progress", *what, timeout=FETCH_TIMEOUT, on_line=progress)
+    if done.code:
+        fix = f"check that {repository.url} holds {repository.commit}"
+        failure = _Unreachable(f"{host} did not give the pinned commit", why=done.reason, fix=fix)
+        raise blames_cache(done.output, cache) or failure
 
 
-def _explain(done: Finished, *, cache: Cache, host: str) -> SnapshotUnavailable:
-    unreachable = _Unreachable(f"{host} did not give the pinned commit", why=done.reason, fix="build again later")
-    return blames_cache(done.output, cache) or unreachable
+def _git(place: Path, *args: str, timeout: float, on_line: Callable[[str], None] = lambda line: None) -> Finished:
+    options = ("-c", "gc.auto=0", "-c", "maintenance.auto=false", "-c", "protocol.version=2")
+    env = {name: value for name, value in os.environ.items() if name != "GIT_WORK_TREE"} | _aimed_at(place, place)
+    try:
+        return run(["git", *options, *args], timeout=timeout, env=env, on_line=on_line)
+    except FileNotFoundError:
+        raise SnapshotUnavailable("git is not installed", fix="install git") from None
 
 
 def _host(url: str) -> str:
