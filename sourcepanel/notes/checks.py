@@ -1,58 +1,62 @@
-"""All checks of one note, as diagnostics."""
+"""All checks of a note, as diagnostics."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from fnmatch import fnmatchcase
+from functools import cached_property
 
-from sourcepanel.config import Notes
-from sourcepanel.diagnostics import Code, Diagnostic, Level
+from sourcepanel.config import Config
+from sourcepanel.diagnostics import Diagnostic, Level
 from sourcepanel.notes.code_blocks import check_code_blocks
 from sourcepanel.notes.finding import Finding
 from sourcepanel.notes.records import check_records
-from sourcepanel.notes.source_index import SourceIndex
+from sourcepanel.notes.source_index import SourceIndex, open_index
 from sourcepanel.notes.template import check_template
-
-Indexes = Callable[[], Iterable[SourceIndex]]
-
-
-def check_page(
-    page: str,
-    text: str,
-    *,
-    notes: Notes,
-    indexes: Indexes,
-    level: Callable[[Code], Level],
-) -> tuple[Diagnostic, ...]:
-    """What the checks say about a page, in order of its lines.
-
-    `page` is relative to the docs folder. Records and code blocks are checked on every page, headings on those that
-    `notes.pages` names. `indexes` is called only when a page has something to compare.
-    """
-    found = sorted(_findings(page, text, notes=notes, indexes=indexes), key=lambda f: f.line)
-    return tuple(_diagnostic(page, f, level(f.code)) for f in found if level(f.code) is not Level.IGNORE)
+from sourcepanel.snapshot.base import Snapshot
 
 
-def is_note(page: str, notes: Notes) -> bool:
-    """Whether the template applies to this page."""
-    return any(fnmatchcase(page, pattern) for pattern in notes.pages)
+class NoteChecks:
+    """The checks of one site; the index of the source is made when the first page is checked."""
 
+    def __init__(
+        self, config: Config, *, snapshots: Callable[[], Iterable[Snapshot]], notify: Callable[[str], None]
+    ) -> None:
+        self._config = config
+        self._snapshots = snapshots
+        self._notify = notify
 
-def _findings(page: str, text: str, *, notes: Notes, indexes: Indexes) -> Iterator[Finding]:
-    if is_note(page, notes):
-        yield from check_template(text, headings=notes.headings)
-    yield from check_records(text)
-    for index in indexes():
-        yield from check_code_blocks(text, index=index)
+    @cached_property
+    def _indexes(self) -> tuple[SourceIndex, ...]:
+        cache = self._config.cache_dir
+        return tuple(open_index(each, cache=cache, notify=self._notify) for each in self._snapshots())
 
+    def check(self, page: str, text: str) -> tuple[Diagnostic, ...]:
+        """What the checks say about a page, in order of its lines; `page` is relative to the docs folder.
 
-def _diagnostic(page: str, finding: Finding, level: Level) -> Diagnostic:
-    return Diagnostic(
-        code=finding.code,
-        level=level,
-        page=page,
-        line=finding.line,
-        link=finding.subject,
-        message=finding.message,
-        fix=finding.fix,
-    )
+        Records and code blocks are checked on every page, headings on those that `[notes]` names.
+        """
+        found = sorted(self._findings(page, text), key=lambda finding: finding.line)
+        return tuple(d for finding in found if (d := self._diagnostic(page, finding)).level is not Level.IGNORE)
+
+    def is_note(self, page: str) -> bool:
+        """Whether the template applies to this page."""
+        return any(fnmatchcase(page, pattern) for pattern in self._config.notes.pages)
+
+    def _findings(self, page: str, text: str) -> Iterator[Finding]:
+        if self.is_note(page):
+            yield from check_template(text, headings=self._config.notes.headings)
+        yield from check_records(text)
+        for index in self._indexes:
+            yield from check_code_blocks(text, index=index)
+
+    def _diagnostic(self, page: str, finding: Finding) -> Diagnostic:
+        return Diagnostic(
+            code=finding.code,
+            level=self._config.level(finding.code),
+            page=page,
+            line=finding.line,
+            link=finding.subject,
+            message=finding.message,
+            fix=finding.fix,
+        )

@@ -18,9 +18,12 @@ from markdown.extensions import Extension
 from markdown.preprocessors import Preprocessor
 from markdown.util import ETX, STX
 
+from sourcepanel.config import Config
+from sourcepanel.markdown import LINE_ATTRIBUTE
 from sourcepanel.notes.outline import read_outline
 from sourcepanel.notes.records import FunctionRecord, Item, is_record, parse_record
-from sourcepanel.notes.roadmap import MARK, Roadmap, Round
+from sourcepanel.notes.roadmap import MARK, Roadmap, Round, load_roadmap
+from sourcepanel.strings import strings
 
 _MARK = re.compile(f"^{STX}note:(\\d+){ETX}$")
 
@@ -44,6 +47,18 @@ class NotesExtension(Extension):
         self.note_exists = note_exists
         self.script_exists = script_exists
         self.strings = strings
+
+    @classmethod
+    def of(cls, config: Config, *, page: Callable[[], str], language: str = "zh") -> NotesExtension:
+        """The extension of a site; raises `ConfigError` when its roadmap cannot be read."""
+        docs = config.path(config.docs)
+        return cls(
+            roadmap=load_roadmap(config.path(config.notes.roadmap)) if config.notes.roadmap else Roadmap(),
+            page=page,
+            note_exists=lambda note: (docs / note).is_file(),
+            script_exists=lambda script: (config.root / script).is_file(),
+            strings=strings(language),
+        )
 
     def extendMarkdown(self, md: Markdown) -> None:  # noqa: N802 - Python-Markdown's name
         """Register before superfences (25) and after white space is normalised (30)."""
@@ -135,14 +150,15 @@ class _Extract(Preprocessor):
             fenced.update(range(fence.line, fence.end + 1))
             if is_record(fence) and fence.end > fence.line:
                 filled = [""] * (fence.end - fence.line + 1)
-                filled[1] = self._put(self._extension.record(fence.body), fence.indent)
+                filled[1] = self._put(self._extension.record(fence.body), fence.line, fence.indent)
                 out[fence.line - 1 : fence.end] = filled
         for number, line in enumerate(lines):
             if number + 1 not in fenced and (hit := MARK.match(line)):
-                out[number] = self._put(self._extension.round(int(hit[1])), "")
+                out[number] = self._put(self._extension.round(int(hit[1])), number + 1, "")
         return out
 
-    def _put(self, block: Element, indent: str) -> str:
+    def _put(self, block: Element, line: int, indent: str) -> str:
+        block.set(LINE_ATTRIBUTE, str(line))
         self._blocks.append(block)
         return f"{indent}{STX}note:{len(self._blocks) - 1}{ETX}"
 
