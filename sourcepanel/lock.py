@@ -47,6 +47,12 @@ class LinkFacts(_Facts):
     hash: str = ""
     """`text_hash` of the lines of the range; empty for a file (its blob says it) and a folder."""
 
+    def tell(self) -> str:
+        """All of it in a few words, for a message."""
+        lines = spell(self.start, self.end) if self.start and self.end else ""
+        words = (self.kind, lines, f"in {self.symbol}" if self.symbol else "", f"({self.hash})" if self.hash else "")
+        return " ".join(word for word in words if word)
+
 
 class RepositoryLock(_Facts):
     """The facts of one pin."""
@@ -80,6 +86,11 @@ def page_entry(reference: Reference) -> str:
     """
     names = f" ({', '.join(reference.names)})" if reference.names and not reference.source.symbol else ""
     return f"{reference.source.repository}:{reference.source.key}{names}"
+
+
+def spell(start: int, end: int) -> str:
+    """A range as GitHub's fragment spells it: `L10`, `L10-L20`."""
+    return f"L{start}" if start == end else f"L{start}-L{end}"
 
 
 def text_hash(lines: Iterable[str]) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from pathlib import PurePosixPath
 
+from sourcepanel.lock import spell
 from sourcepanel.reference import Target
 from sourcepanel.source import SourceFile
 from sourcepanel.symbols import Symbol
@@ -37,11 +38,6 @@ def misfit(name: str, *, target: Target, file: SourceFile) -> tuple[str, str] | 
             near = file.symbols.nearest(head, n=1)
             return f"the text names {name}, but {head} does not occur in {file.path}", _mean(near)
     return None
-
-
-def spell(start: int, end: int) -> str:
-    """A range as GitHub's fragment spells it: `L10`, `L10-L20`."""
-    return f"L{start}" if start == end else f"L{start}-L{end}"
 
 
 def listed(symbols: tuple[Symbol, ...], *, most: int = 4) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -59,9 +59,9 @@ class PageCheck:
         self._found.append((found, target, diagnostics))
         return target
 
-    def report(self) -> PageReport:
-        """All findings, those of the lock included."""
-        diagnostics = [d for _, _, found in self._found for d in found]
+    def report(self, *, also: Iterable[Diagnostic] = ()) -> PageReport:
+        """All findings, those of the lock included, and `also` what other checks say of the page."""
+        diagnostics = [*also, *(d for _, _, found in self._found for d in found)]
         diagnostics += self._audit()
         answers = [self._answered_by(found) for found, _, _ in self._found]
         return PageReport(

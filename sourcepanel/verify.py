@@ -8,8 +8,8 @@ from typing import Literal
 
 from sourcepanel.diagnostics import Code, Diagnostic, Level
 from sourcepanel.errors import PinMismatch
-from sourcepanel.lock import FileFacts, LinkFacts
-from sourcepanel.names import listed, misfit, spell
+from sourcepanel.lock import FileFacts, LinkFacts, spell
+from sourcepanel.names import listed, misfit
 from sourcepanel.reference import Finding, MalformedLink, Reference, SourceRef, Target, format_link
 from sourcepanel.source import Source, SourceFile
 
@@ -210,7 +210,8 @@ def _missing(path: str, source: Source) -> Problem:
     if source.snapshot.complete:
         return Problem(Code.MISSING_FILE, f"no file or folder {path} at the pin", fix)
     message = f"neither the lock nor this build's source ({source.snapshot.origin}) has {path}"
-    return Problem(Code.MISSING_FILE, message, fix or "if it is new: `sourcepanel lock` with a full clone adds it")
+    new = "if it is new, run `sourcepanel lock` with a full clone named in SOURCEPANEL_CHECKOUT"
+    return Problem(Code.MISSING_FILE, message, f"{fix} {new}".lstrip())
 
 
 def _compare(ref: SourceRef, place: Place, source: Source) -> Place:
@@ -228,12 +229,6 @@ def _compare(ref: SourceRef, place: Place, source: Source) -> Place:
             problems.append(Problem(Code.LOCK_MISMATCH, message, fix))
     locked = source.locked.links.get(ref.key)
     if locked and locked != place.facts:
-        message = f"the lock says {_tell(locked)}; the source at the pin says {_tell(place.facts)}"
+        message = f"the lock says {locked.tell()}; the source at the pin says {place.facts.tell()}"
         problems.append(Problem(Code.LOCK_MISMATCH, message, fix))
     return replace(place, problems=tuple(problems))
-
-
-def _tell(facts: LinkFacts) -> str:
-    lines = spell(facts.start, facts.end) if facts.start and facts.end else ""
-    words = (facts.kind, lines, f"in {facts.symbol}" if facts.symbol else "", f"({facts.hash})" if facts.hash else "")
-    return " ".join(word for word in words if word)

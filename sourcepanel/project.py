@@ -1,0 +1,214 @@
+"""One site: its configuration, lock and pinned sources, and the checks over its pages."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from sourcepanel.collect import PageReader, read_page
+from sourcepanel.config import CONFIG_NAME, Config, Repository, load_config
+from sourcepanel.diagnostics import Code, Diagnostic, Level
+from sourcepanel.ledger import LOCK
+from sourcepanel.lock import Lock, read_lock
+from sourcepanel.notes.checks import NoteChecks
+from sourcepanel.notes.extension import NotesExtension
+from sourcepanel.pagecheck import PageCheck, PageReport
+from sourcepanel.reference import Target
+from sourcepanel.snapshot import open_snapshot
+from sourcepanel.source import Source, SourceFile
+from sourcepanel.verify import Verifier
+
+Notify = Callable[[str], None]
+
+
+class Sources(Mapping[str, Source]):
+    """The pinned sources by repository name, in the order of the configuration; each is opened when first asked for.
+
+    With `trust` the lock is not held against a snapshot that has the whole commit: that is how a new lock is made.
+    """
+
+    def __init__(self, config: Config, *, lock: Lock, notify: Notify, trust: bool = False) -> None:
+        self._config = config
+        self._lock = lock
+        self._notify = notify
+        self._trust = trust
+        self._repositories = {repository.name: repository for repository in config.repositories}
+        self._open: dict[str, Source] = {}
+
+    def __getitem__(self, name: str) -> Source:
+        if name not in self._open:
+            self._open[name] = self._make(self._repositories[name])
+        return self._open[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._repositories)
+
+    def __len__(self) -> int:
+        return len(self._repositories)
+
+    def _make(self, repository: Repository) -> Source:
+        locked = self._lock.repository(repository.name, commit=repository.commit)
+        blobs = {path: facts.blob for path, facts in locked.files.items()} if locked and not self._trust else {}
+        snapshot = open_snapshot(
+            repository, root=self._config.root, cache=self._config.cache_dir, blobs=blobs, notify=self._notify
+        )
+        return Source(repository, snapshot=snapshot, locked=None if self._trust and snapshot.complete else locked)
+
+
+@dataclass(frozen=True)
+class Report:
+    """All pages that were asked for, checked."""
+
+    pages: tuple[PageReport, ...]
+    general: tuple[Diagnostic, ...] = ()
+    """Findings about the lock as a whole; they stand at the lock's own name."""
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """Every finding: the general ones, then page by page."""
+        return (*self.general, *(d for page in self.pages for d in page.diagnostics))
+
+    @property
+    def targets(self) -> tuple[Target, ...]:
+        """Everything that the panel must be able to open, once each, in order of first use."""
+        return tuple(dict.fromkeys(target for page in self.pages for target in page.targets))
+
+    @property
+    def total(self) -> int:
+        """References on all pages, understood or not."""
+        return sum(page.total for page in self.pages)
+
+    @property
+    def from_source(self) -> int:
+        """How many of them the source at hand has answered."""
+        return sum(page.from_source for page in self.pages)
+
+    @property
+    def from_lock(self) -> int:
+        """How many the lock alone has answered."""
+        return sum(page.from_lock for page in self.pages)
+
+    def count(self, level: Level) -> int:
+        """How many findings have this level."""
+        return sum(d.level is level for d in self.diagnostics)
+
+    def fails(self, *, strict: bool = True) -> bool:
+        """Whether a build must fail: on errors always, on warnings where it is strict."""
+        return bool(self.count(Level.ERROR) or (strict and self.count(Level.WARNING)))
+
+
+@dataclass(frozen=True)
+class Project:
+    """A configuration and its lock; sources are opened when first needed, and never change."""
+
+    config: Config
+    lock: Lock
+    notify: Notify
+    trust: bool = False
+    """Whether a snapshot of the whole commit outranks the lock: so while a new lock is made."""
+
+    @classmethod
+    def open(cls, config_path: Path = Path(CONFIG_NAME), *, notify: Notify) -> Project:
+        """Read configuration and lock; raises `ConfigError` and `LockError`. `notify` gets progress, line by line."""
+        config = load_config(config_path)
+        return cls(config, read_lock(config.path(config.lock)), notify)
+
+    @cached_property
+    def sources(self) -> Sources:
+        """The pinned sources by repository name; raises `SnapshotUnavailable` when one is first asked for."""
+        return Sources(self.config, lock=self.lock, notify=self.notify, trust=self.trust)
+
+    @cached_property
+    def verifier(self) -> Verifier:
+        """What resolves references; its answers hold for the whole life of the project."""
+        return Verifier(self.sources, level=self.config.level)
+
+    def exists(self, repository: str, path: str) -> bool:
+        """Whether the pin is known to hold this file or folder."""
+        return self.sources[repository].has(path)
+
+    def page(self, name: str) -> PageCheck:
+        """A new check of one page (its path relative to the docs folder); give its `resolve` to the renderer."""
+        return PageCheck(name, verifier=self.verifier, sources=self.sources, locked=self.lock.pages.get(name))
+
+    def read(self, target: Target) -> SourceFile | None:
+        """The file of a target, None for a folder; raises `PinMismatch` for one that is not the pin's."""
+        return None if target.kind == "folder" else self.sources[target.repository].file(target.path)
+
+    def check(
+        self, pages: Iterable[str] | None = None, *, notes: bool = True, seen: Notify = lambda page: None
+    ) -> Report:
+        """Check these pages, or all: their references and, with `notes`, their form (headings, records, code blocks).
+
+        `seen` is called with the name of each page when it is done.
+        """
+        names = self.config.page_names()
+        asked = names if pages is None else list(pages)
+        reader = _Reader(self, notes=notes)
+        reports = tuple(reader.read(name, seen=seen) for name in asked)
+        general = [*self.check_pin(), *(self._check_rest(names, reports) if pages is None else ())]
+        return Report(reports, tuple(general))
+
+    def check_pin(self) -> list[Diagnostic]:
+        """Whether the lock is of the pin that the configuration names, and the pin has its licence."""
+        found: list[Diagnostic] = []
+        for repository in self.config.repositories:
+            locked = self.lock.repositories.get(repository.name)
+            for key in ("commit", "ref", "url") if locked else ():
+                was, now = getattr(locked, key), getattr(repository, key)
+                if was != now:
+                    message = f"the lock was written for {key} {was} of {repository.name}, the configuration says {now}"
+                    found += self._general(Code.LOCK_MISMATCH, repository.name, message)
+            source, path = self.sources[repository.name], repository.license.path
+            if source.snapshot.complete and path not in source.seen:
+                message = f"the licence of {repository.name}, {path}, is no file at the pin"
+                found += self._general(Code.MISSING_FILE, path, message, fix="set path in [repositories.license]")
+        return found
+
+    def _check_rest(self, names: list[str], reports: tuple[PageReport, ...]) -> Iterator[Diagnostic]:
+        """What the lock holds and no page needs any more."""
+        for page in sorted(self.lock.pages.keys() - set(names)):
+            yield from self._general(Code.STALE_LOCK, page, f"the lock holds the page {page}, which is no more")
+        used = Counter(
+            (reference.source.repository, reference.source.key) for page in reports for reference in page.references
+        )
+        for name, locked in self.lock.repositories.items():
+            if name not in self.sources:
+                yield from self._general(
+                    Code.STALE_LOCK, name, f"the lock holds the repository {name}, which is no more"
+                )
+                continue
+            for key in sorted(locked.links):
+                if (name, key) not in used:
+                    yield from self._general(Code.STALE_LOCK, key, f"the lock holds {key}, which no page refers to")
+
+    def _general(self, code: Code, link: str, message: str, *, fix: str = f"run {LOCK}") -> list[Diagnostic]:
+        level, page = self.config.level(code), self.config.lock.as_posix()
+        finding = Diagnostic(code=code, level=level, page=page, line=1, link=link, message=message, fix=fix)
+        return [] if level is Level.IGNORE else [finding]
+
+
+class _Reader:
+    """Reads pages as the site does, records and all, and checks what they say."""
+
+    def __init__(self, project: Project, *, notes: bool) -> None:
+        self._project = project
+        self._notes = notes
+        self._name = ""
+        config = project.config
+        extension = NotesExtension.of(config, page=lambda: self._name)
+        self._pages = PageReader(config, exists=project.exists, extensions=[extension])
+        self._checks = NoteChecks(
+            config, snapshots=lambda: [source.snapshot for source in project.sources.values()], notify=project.notify
+        )
+
+    def read(self, name: str, *, seen: Notify) -> PageReport:
+        self._name = name
+        config, page = self._project.config, self._project.page(name)
+        self._pages.read(name, page.resolve)
+        also = self._checks.check(name, read_page(config.path(config.docs) / name)) if self._notes else ()
+        seen(name)
+        return page.report(also=also)
