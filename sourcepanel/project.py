@@ -149,7 +149,7 @@ class Project:
         asked = names if pages is None else list(pages)
         reader = _Reader(self, notes=notes)
         reports = tuple(reader.read(name, seen=seen) for name in asked)
-        general = [*self.check_pin(), *(self._check_rest(names, reports) if pages is None else ())]
+        general = [*self.check_pin(), *(self.check_rest(names, reports) if pages is None else ())]
         return Report(reports, tuple(general))
 
     def check_pin(self) -> list[Diagnostic]:
@@ -168,7 +168,7 @@ class Project:
                 found += self._general(Code.MISSING_FILE, path, message, fix="set path in [repositories.license]")
         return found
 
-    def _check_rest(self, names: list[str], reports: tuple[PageReport, ...]) -> Iterator[Diagnostic]:
+    def check_rest(self, names: list[str], reports: tuple[PageReport, ...]) -> Iterator[Diagnostic]:
         """What the lock holds and no page needs any more."""
         for page in sorted(self.lock.pages.keys() - set(names)):
             yield from self._general(Code.STALE_LOCK, page, f"the lock holds the page {page}, which is no more")

@@ -1,0 +1,248 @@
+"""The only module that knows MkDocs: its events, turned into calls of the engine.
+
+Each build has its own `_Build`, made in `on_config` and replaced by the next one, so that `mkdocs serve` never
+carries a page, a finding or a target from one build into another. What cannot change while its files do not (the
+project with its opened sources and the answers of its verifier) is kept between builds.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.exceptions import PluginError
+from mkdocs.plugins import event_priority
+
+from sourcepanel.config import CONFIG_NAME, Repository, load_config
+from sourcepanel.diagnostics import Diagnostic, Level
+from sourcepanel.errors import SourcePanelError
+from sourcepanel.markdown import Page as SourcePage
+from sourcepanel.markdown import SourcePanelExtension
+from sourcepanel.notes.checks import NoteChecks
+from sourcepanel.notes.extension import NotesExtension
+from sourcepanel.notes.reading_time import ReadingTime, reading_time
+from sourcepanel.notes.roadmap import fill_states, note_states
+from sourcepanel.pagecheck import BAD, PageCheck, PageReport
+from sourcepanel.panel import SCRIPTS, STYLES, write_panel
+from sourcepanel.project import Project
+from sourcepanel.reference import Finding, Reference, Target
+from sourcepanel.strings import strings
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+    from mkdocs.livereload import LiveReloadServer
+    from mkdocs.structure.files import Files
+    from mkdocs.structure.nav import Navigation
+    from mkdocs.structure.pages import Page
+
+LOGGER = "mkdocs.plugins.sourcepanel"
+_log = logging.getLogger(LOGGER)
+_LEVELS = {Level.ERROR: logging.ERROR, Level.WARNING: logging.WARNING, Level.INFO: logging.INFO}
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@dataclass
+class _Build:
+    """All that one build gathers."""
+
+    project: Project
+    notes: NoteChecks
+    language: str
+    page: SourcePage = field(default_factory=lambda: SourcePage(name=""))
+    check: PageCheck | None = None
+    form: tuple[Diagnostic, ...] = ()
+    """What the checks of a note say about that page."""
+    reports: dict[str, PageReport] = field(default_factory=dict)
+    findings: list[Diagnostic] = field(default_factory=list)
+    reading: dict[str, ReadingTime] = field(default_factory=dict)
+
+    def resolve(self, found: Reference | Finding) -> Target | None:
+        """Called by the Markdown extension for the page that is being converted."""
+        assert self.check is not None
+        return self.check.resolve(found)
+
+    def tell(self, diagnostics: Iterable[Diagnostic]) -> None:
+        """Log at once, so that the message stands beside MkDocs' own about the same page."""
+        for diagnostic in diagnostics:
+            self.findings.append(diagnostic)
+            _log.log(_LEVELS[diagnostic.level], "%s", diagnostic)
+
+
+_build: _Build | None = None
+_kept: tuple[object, Project, NoteChecks] | None = None
+
+
+def _current() -> _Build:
+    if _build is None:
+        raise PluginError("sourcepanel: a page was read before on_config; list hooks/source_panel.py under hooks:")
+    return _build
+
+
+def _explained(event: Callable[P, R]) -> Callable[P, R]:
+    """Errors of the engine end the build with their message, without a traceback."""
+
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return event(*args, **kwargs)
+        except SourcePanelError as error:
+            raise PluginError(f"sourcepanel: {error}") from None
+
+    call.__name__ = event.__name__
+    call.__doc__ = event.__doc__
+    return call
+
+
+def _open_project(path: Path) -> tuple[Project, NoteChecks]:
+    """The project of the build before, as long as its configuration and lock are byte for byte the same."""
+    global _kept
+    config = load_config(path)
+    lock = config.path(config.lock)
+    state = (path, path.read_bytes(), lock.read_bytes() if lock.is_file() else None)
+    if _kept is None or _kept[0] != state:
+        project = Project.open(path, notify=_log.info)
+        notes = NoteChecks(
+            project.config, snapshots=lambda: [s.snapshot for s in project.sources.values()], notify=_log.info
+        )
+        _kept = (state, project, notes)
+    return _kept[1], _kept[2]
+
+
+# Before the theme's plugins: they read what is set here.
+@event_priority(50)
+@_explained
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Start a build: open the project, add the Markdown extensions, the panel's files and the pins for templates."""
+    global _build
+    root = Path(config.config_file_path).parent if config.config_file_path else Path.cwd()
+    project, notes = _open_project(root / CONFIG_NAME)
+    language = str(config.theme.get("language", "zh"))
+    build = _build = _Build(project=project, notes=notes, language=language)
+    # MkDocs types these as names, and hands them to Markdown, which takes instances too.
+    extensions: list[Any] = config.markdown_extensions
+    extensions += [
+        NotesExtension.of(project.config, page=lambda: build.page.name, language=language),
+        SourcePanelExtension(
+            project.config.repositories,
+            lambda: build.page,
+            build.resolve,
+            exists=project.exists,
+            language=language,
+        ),
+    ]
+    config.extra_css += STYLES
+    config.extra_javascript += SCRIPTS
+    table = strings(language)
+    config.extra["sourcepanel"] = {
+        "pins": [_pin(repository, table) for repository in project.config.repositories],
+        "strings": table,
+    }
+    return config
+
+
+def _pin(repository: Repository, table: Mapping[str, str]) -> dict[str, str]:
+    """What templates show of one pin."""
+    at = f"{repository.url}/tree/{repository.commit}"
+    return {
+        "name": repository.name,
+        "ref": repository.ref,
+        "commit": repository.commit,
+        "short": repository.commit[:8],
+        "url": at,
+        "licence": table["site.licence"].format(holder=repository.license.holder, name=repository.license.name),
+        "licence_path": repository.license.path,
+        "licence_url": f"{repository.url}/blob/{repository.commit}/{repository.license.path}",
+    }
+
+
+@_explained
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """A page begins: check its text; its references come while it is converted."""
+    build = _current()
+    name, text = page.file.src_uri, page.file.content_string.replace("\r\n", "\n").replace("\r", "\n")
+    build.page = SourcePage(name=name, text=text)
+    build.check = build.project.page(name)
+    build.form = build.notes.check(name, text)
+    return markdown
+
+
+@_explained
+def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """A page has been converted: compare it with the lock, and measure it."""
+    build = _current()
+    assert build.check is not None
+    report = build.check.report(also=build.form)
+    build.reports[report.page] = report
+    build.tell(report.diagnostics)
+    build.reading[report.page] = reading_time(html)
+    return html
+
+
+@_explained
+def on_env(env: Environment, config: MkDocsConfig, files: Files) -> Environment:
+    """All pages have been converted: what only the whole tells, and the states that the roadmap shows."""
+    build = _current()
+    names = build.project.config.page_names()
+    build.tell([*build.project.check_pin(), *build.project.check_rest(names, tuple(build.reports.values()))])
+    errors = [d for d in build.findings if d.level is Level.ERROR]
+    if errors:
+        raise PluginError(f"sourcepanel: {len(errors)} findings at level error; the first: {errors[0]}")
+    roadmap = next(e for e in config.markdown_extensions if isinstance(e, NotesExtension)).roadmap
+    states = note_states(
+        roadmap,
+        references={name: report.checked for name, report in build.reports.items()},
+        findings=[d.page for d in build.findings if d.level in BAD],
+    )
+    table = strings(build.language)
+    for file in files.documentation_pages():
+        if file.page and file.page.content and "note-state" in file.page.content:
+            file.page.content = fill_states(file.page.content, states=states, strings=table)
+    return env
+
+
+def on_page_context(context: dict[str, Any], page: Page, config: MkDocsConfig, nav: Navigation) -> dict[str, Any]:
+    """The reading time, for the template of a note."""
+    build = _current()
+    time = build.reading.get(page.file.src_uri)
+    if time is not None and build.notes.is_note(page.file.src_uri):
+        table = strings(build.language)
+        context["reading"] = {
+            "label": table["note.readingTime"].format(minutes=time.minutes),
+            "detail": table["note.readingDetail"].format(
+                characters=time.characters, words=time.words, code=time.code_lines
+            ),
+        }
+    return context
+
+
+@_explained
+def on_post_build(config: MkDocsConfig) -> None:
+    """Write the panel's scripts, style and data into the site."""
+    build = _current()
+    project = build.project
+    targets = [target for report in build.reports.values() for target in report.targets]
+    report = write_panel(
+        Path(config.site_dir),
+        sources=list(project.sources.values()),
+        targets=targets,
+        cache=project.config.cache_dir,
+        language=build.language,
+    )
+    checked = sum(r.checked for r in build.reports.values())
+    total = sum(r.total for r in build.reports.values())
+    _log.info("%d of %d source references checked; %d source files in the panel", checked, total, report.files)
+
+
+def on_serve(server: LiveReloadServer, config: MkDocsConfig, builder: Callable[..., Any]) -> LiveReloadServer:
+    """Build anew also when the configuration or the lock changes."""
+    project = _current().project
+    server.watch(str(project.config.root / CONFIG_NAME))
+    lock = project.config.path(project.config.lock)
+    if lock.is_file():
+        server.watch(str(lock))
+    return server
