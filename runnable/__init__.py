@@ -1,0 +1,1 @@
+"""Scripts that replay, on torch.distributed, the steps that the notes describe."""

@@ -1,0 +1,256 @@
+"""Record every call into a process group, on the class that all of torch.distributed goes through.
+
+The methods of `torch.distributed.ProcessGroup` are replaced, so a call is seen under whatever name it was imported
+(`dist_all_gather_func`, `P2POp(isend)`, a coalescing manager …) and however early that was. C++-only callers escape;
+there are none on these paths.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch.distributed import distributed_c10d as c10d
+
+from runnable.lab.ranks import SHORT
+from runnable.traces import Event, Group, Phase, RankTrace, Site, Tensor
+
+ROOT = Path(__file__).resolve().parents[2]
+_LAB = str(Path(__file__).resolve().parent)
+
+# Method → (kind, position of the tensors put in, position of those got out).
+_METHODS: dict[str, tuple[str, int | None, int | None]] = {
+    "allreduce": ("all_reduce", 0, 0),
+    "allreduce_coalesced": ("all_reduce", 0, 0),
+    "broadcast": ("broadcast", 0, 0),
+    "reduce": ("reduce", 0, 0),
+    "allgather": ("all_gather", 1, 0),
+    "allgather_coalesced": ("all_gather", 1, 0),
+    "_allgather_base": ("all_gather", 1, 0),
+    "all_gather_single": ("all_gather", 1, 0),
+    "all_gather_single_coalesced": ("all_gather", 1, 0),
+    "allgather_into_tensor_coalesced": ("all_gather", 1, 0),
+    "reduce_scatter": ("reduce_scatter", 1, 0),
+    "_reduce_scatter_base": ("reduce_scatter", 1, 0),
+    "reduce_scatter_single": ("reduce_scatter", 1, 0),
+    "reduce_scatter_single_coalesced": ("reduce_scatter", 1, 0),
+    "reduce_scatter_tensor_coalesced": ("reduce_scatter", 1, 0),
+    "gather": ("gather", 1, 0),
+    "scatter": ("scatter", 1, 0),
+    "alltoall": ("all_to_all", 1, 0),
+    "alltoall_base": ("all_to_all", 1, 0),
+    "all_to_all_single": ("all_to_all", 1, 0),
+    "send": ("send", 0, None),
+    "recv": ("recv", None, 0),
+    "recv_anysource": ("recv", None, 0),
+    "barrier": ("barrier", None, None),
+    "monitored_barrier": ("barrier", None, None),
+}
+METHODS = tuple(_METHODS)
+
+
+@dataclass
+class Span:
+    """A stretch of time on this rank, for the timeline only."""
+
+    name: str
+    category: str
+    start: int
+    end: int = 0
+
+
+@dataclass
+class Tracer:
+    """One for each process; install before the first call to record."""
+
+    trees: tuple[tuple[str, str], ...] = ((str(ROOT / "runnable") + "/", "runnable/"),)
+    """Folders whose lines count as issuing lines, and what to write in place of the folder."""
+    skip: tuple[str, ...] = (_LAB,)
+    """Folders inside the trees that only carry calls on."""
+    helpers: frozenset[str] = frozenset()
+    """Functions of the trees that only pass a call on: the callers of such a line are kept in `Event.stack`."""
+    describe: Callable[[str], Phase | None] = lambda function: None
+    """Phase by the name of a function on the stack, for a program that does not use `phase()`."""
+    events: list[Event] = field(default_factory=list)
+    spans: list[Span] = field(default_factory=list)
+    groups: dict[str, Group] = field(default_factory=dict)
+    on: bool = True
+    _phase: list[Phase] = field(default_factory=lambda: ["setup"])
+    _label: list[str | None] = field(default_factory=lambda: [None])
+    _inside: bool = False
+    _saved: dict[str, Any] = field(default_factory=dict)
+    _known: dict[CodeType, str | None] = field(default_factory=dict)
+
+    def install(self) -> None:
+        """Replace the methods of the class; `remove` puts them back."""
+        for name in METHODS:
+            if hasattr(dist.ProcessGroup, name) and name not in self._saved:
+                self._saved[name] = getattr(dist.ProcessGroup, name)
+                setattr(dist.ProcessGroup, name, self._wrap(name, self._saved[name]))
+
+    def remove(self) -> None:
+        """Undo `install`."""
+        for name, method in self._saved.items():
+            setattr(dist.ProcessGroup, name, method)
+        self._saved.clear()
+
+    @contextmanager
+    def phase(self, name: Phase) -> Iterator[None]:
+        """Calls inside belong to this phase; calls from the autograd engine are backward all the same."""
+        self._phase.append(name)
+        try:
+            yield
+        finally:
+            self._phase.pop()
+
+    @contextmanager
+    def label(self, text: str) -> Iterator[None]:
+        """Calls inside carry this label."""
+        self._label.append(text)
+        try:
+            yield
+        finally:
+            self._label.pop()
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Calls inside are the lab's own and are not recorded."""
+        before, self.on = self.on, False
+        try:
+            yield
+        finally:
+            self.on = before
+
+    @contextmanager
+    def span(self, name: str, category: str = "compute") -> Iterator[None]:
+        """Time what happens inside."""
+        span = Span(name, category, time.perf_counter_ns())
+        try:
+            yield
+        finally:
+            span.end = time.perf_counter_ns()
+            self.spans.append(span)
+
+    def result(self, rank: int) -> RankTrace:
+        """What this rank did so far."""
+        return RankTrace(rank=rank, events=tuple(self.events))
+
+    def _wrap(self, method: str, original: Callable[..., Any]) -> Callable[..., Any]:
+        kind, put, got = _METHODS[method]
+
+        def call(group: dist.ProcessGroup, *args: Any, **kwargs: Any) -> Any:
+            # torch's newer methods call older ones; only the outermost call is the user's.
+            if not self.on or self._inside:
+                return original(group, *args, **kwargs)
+            given = (*args, *kwargs.values())
+            self._record(kind, group, given, put, got)
+            name = self.events[-1].api
+            self._inside = True
+            try:
+                with self.span(name, f"comm:{kind}"):
+                    return original(group, *args, **kwargs)
+            finally:
+                self._inside = False
+
+        call.__name__ = method
+        return call
+
+    def _record(
+        self, kind: str, group: dist.ProcessGroup, given: tuple[Any, ...], put: int | None, got: int | None
+    ) -> None:
+        before = [] if put is None else list(_tensors(given[put]))
+        after = [] if got is None else list(_tensors(given[got]))
+        options = next((value for value in given if type(value).__name__.endswith("Options")), None)
+        api, stack, waits = self._walk(sys._getframe(2))
+        passing = bool(stack) and stack[0].function in self.helpers
+        self.events.append(
+            Event.model_construct(
+                n=len(self.events),
+                kind=kind,
+                api=api,
+                group=self._group(group),
+                phase=self._phase_of(stack),
+                before=_shapes(before),
+                after=_shapes(after),
+                bytes_in=sum(t.numel() * t.element_size() for t in before),
+                bytes_out=sum(t.numel() * t.element_size() for t in after),
+                reduce=_operator(options) if kind in ("all_reduce", "reduce_scatter", "reduce") else None,
+                root=dist.get_global_rank(group, options.rootRank)
+                if kind in ("broadcast", "reduce", "gather", "scatter")
+                else None,
+                peer=dist.get_global_rank(group, given[1]) if kind in ("send", "recv") else None,
+                asynchronous=not waits,
+                label=self._label[-1],
+                site=stack[0] if stack else None,
+                stack=tuple(stack[1:6]) if passing else (),
+            )
+        )
+
+    def _phase_of(self, stack: Sequence[Site]) -> Phase:
+        named = next((p for site in stack if (p := self.describe(site.function.rsplit(".", 1)[-1]))), None)
+        if named == "recompute":
+            return named
+        return "backward" if torch._C._current_graph_task_id() != -1 else named or self._phase[-1]
+
+    def _group(self, group: dist.ProcessGroup) -> str:
+        ranks = tuple(dist.get_process_group_ranks(group))
+        name = SHORT.get(group.group_desc, group.group_desc)
+        key = f"{name}[{','.join(map(str, ranks))}]"
+        if key not in self.groups:
+            self.groups[key] = Group(name=name, desc=group.group_desc, ranks=ranks)
+        return key
+
+    def _walk(self, frame: FrameType | None) -> tuple[str, list[Site], bool]:
+        """The API called, the lines of the trees on the stack (nearest first), and whether torch waits for us."""
+        api, stack, waits = "", [], True
+        while frame is not None:
+            code = frame.f_code
+            if not stack and code.co_filename == c10d.__file__ and code.co_name != "wrapper":
+                api = code.co_name
+                waits = not _asynchronous(code.co_name, frame.f_locals)
+            else:
+                path = self._path(code)
+                if path is not None:
+                    stack.append(Site.model_construct(path=path, line=frame.f_lineno, function=code.co_qualname))
+            frame = frame.f_back
+        return api, stack, waits
+
+    def _path(self, code: CodeType) -> str | None:
+        if code not in self._known:
+            name = code.co_filename
+            inside = [] if name.startswith(self.skip) else [(f, to) for f, to in self.trees if name.startswith(f)]
+            self._known[code] = inside[0][1] + name[len(inside[0][0]) :] if inside else None
+        return self._known[code]
+
+
+def _asynchronous(api: str, local: Mapping[str, Any]) -> bool:
+    """Whether a function of torch.distributed hands the handle back to its caller."""
+    default = api in ("isend", "irecv", "batch_isend_irecv")
+    return bool(local.get("async_op", local.get("async_ops", default)))
+
+
+def _tensors(value: Any) -> Iterator[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _tensors(item)
+
+
+def _shapes(tensors: Sequence[torch.Tensor]) -> tuple[Tensor, ...]:
+    return tuple(
+        Tensor.model_construct(dtype=str(t.dtype).removeprefix("torch."), shape=tuple(t.shape)) for t in tensors
+    )
+
+
+def _operator(options: Any) -> str:
+    operator = getattr(options.reduceOp, "op", options.reduceOp)
+    return str(operator).rsplit(".", 1)[-1]

@@ -1,0 +1,49 @@
+"""`python -m runnable.record [ch10-sp …] [--to DIR]`: run the scripts whose output the site shows, and write it again.
+
+Everything written is deterministic: trace, text and pictures hold no times and no rounding errors.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from argparse import ArgumentParser
+from pathlib import Path
+
+from runnable.demo import scripts
+from runnable.traces import schema, write_text
+
+ROOT = Path(__file__).resolve().parents[1]
+TRACES = ROOT / "docs" / "traces"
+
+RECORDINGS: dict[str, list[str]] = {
+    "ch10": ["--np", "4"],
+    "ch10-sp": ["--np", "4", "--sp"],
+}
+"""Name of the files → arguments of the chapter's script."""
+
+
+def main(argv: list[str]) -> int:
+    """Record; the first script that fails ends it."""
+    parser = ArgumentParser(prog="python -m runnable.record", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"默认全部：{', '.join(RECORDINGS)}")
+    parser.add_argument("--to", type=Path, default=TRACES)
+    args = parser.parse_args(argv)
+    if unknown := [name for name in args.names if name not in RECORDINGS]:
+        parser.error(f"没有 {', '.join(unknown)}；可用：{', '.join(RECORDINGS)}")
+    known = scripts()
+    for name in args.names or RECORDINGS:
+        script = known[name[2:4]]
+        done = subprocess.run(
+            [sys.executable, str(script), *RECORDINGS[name], "--out", str(args.to / name)], stdout=subprocess.PIPE
+        )
+        print(f"{'✓' if done.returncode == 0 else '✗'} {name}", flush=True)
+        if done.returncode:
+            sys.stderr.write(done.stdout.decode())
+            return done.returncode
+    write_text(args.to / "schema.json", schema())
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

@@ -1,0 +1,75 @@
+"""Real processes: each play forks a launcher that has torch already, so a run costs tenths of a second."""
+
+from __future__ import annotations
+
+import os
+import runpy
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+RUNNABLE = ROOT / "runnable"
+
+pytest.importorskip("torch", reason="the lab needs torch")
+sys.path.insert(0, str(ROOT))
+
+
+@dataclass(frozen=True)
+class Result:
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def play(tmp_path: Path) -> Callable[..., Result]:
+    """Run a script of `runnable/` by its chapter (`"ch10"`) with arguments, as `python` would."""
+    import torch.distributed  # noqa: F401  (before the fork, once)
+
+    from runnable.lab import launch  # noqa: F401
+
+    def run(chapter: str, *argv: object, limit: float = 60) -> Result:
+        (script,) = RUNNABLE.glob(f"{chapter}_*.py")
+        out, err = tmp_path / "stdout", tmp_path / "stderr"
+        pid = os.fork()
+        if pid == 0:
+            _become(script, [str(a) for a in argv], out, err)
+        deadline = time.monotonic() + limit
+        while not (done := os.waitpid(pid, os.WNOHANG))[0]:
+            if time.monotonic() > deadline:
+                os.killpg(pid, 9)
+                os.waitpid(pid, 0)
+                pytest.fail(f"{chapter} {argv} did not end within {limit} s:\n{out.read_text()}\n{err.read_text()}")
+            time.sleep(0.02)
+        return Result(os.waitstatus_to_exitcode(done[1]), out.read_text(), err.read_text())
+
+    return run
+
+
+def _become(script: Path, argv: list[str], out: Path, err: Path) -> None:
+    """In the child: take over the streams, run the script, never return."""
+    code = 70
+    try:
+        os.setpgid(0, 0)
+        for path, stream in ((out, 1), (err, 2)):
+            os.dup2(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC), stream)
+        sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", closefd=False)  # noqa: SIM115
+        for name in ("RANK", "WORLD_SIZE"):
+            os.environ.pop(name, None)
+        sys.argv = [str(script), *argv]
+        runpy.run_path(str(script), run_name="__main__")
+        code = 0
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else 1
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
