@@ -87,13 +87,14 @@ class SourcePanelExtension(Extension):
 def link_element(
     found: Reference | Finding, target: Target | None, *, repositories: Sequence[Repository], language: str = "zh"
 ) -> Element:
-    """A new `<a>` for a reference: `path::symbol` shows the symbol alone, as code; any other its text.
+    """A new link for a reference: `path::symbol` shows the symbol alone, as code; any other its text.
 
     The one place that makes such a link; a reference without a target is shown as written and leads nowhere
-    but where its author pointed it.
+    but where its author pointed it: `path::symbol` then becomes a `<span>`.
     """
     is_code = not re.match(r"(?i)(?:https?:)?//", found.raw)
-    element = Element("a", {} if is_code else {"href": found.raw})
+    # Never an `<a>` without an address: MkDocs takes every one to have it, and no reader could use it.
+    element = Element("a", {"href": found.raw}) if not is_code else Element("a" if target else "span")
     if is_code and target:
         element.set("href", target.href)
     text = found.source.symbol if is_code and target and isinstance(found, Reference) else None
