@@ -6,7 +6,7 @@ fetched before and never measured. Writes `bench/build.json` and the section of 
 
 - plain: Material with this site's theme settings and Markdown extensions, without our hooks, extension, theme
   overrides, styles and scripts: what the notes would cost if their links were only links.
-- cold: our build with an empty cache of rendered files.
+- cold: our build with nothing in the cache but the snapshot: it renders, and indexes the source for its checks.
 - warm: our build again, with the cache that the cold one left.
 - mkdocstrings: plain, plus one page a referenced Python module with `show_source`. It is given only the
   referenced modules and the packages above them, so that it need not parse the rest of the tree.
@@ -43,6 +43,8 @@ ROOT = Path(__file__).resolve().parent.parent
 BEGIN, END = "<!-- build: written by bench/build.py -->", "<!-- build: end -->"
 OURS = re.compile(r"sourcepanel|hooks|overrides", re.I)
 """What in mkdocs.yml belongs to this project and not to plain Material."""
+DERIVED = ("render", "lines")
+"""Folders of the cache that builds fill from the snapshot."""
 PACKAGES = ("mkdocs", "mkdocs-material", "mkdocstrings-python", "Pygments")
 WARM_GOAL = 1.15
 RENDER_GOAL = 5.0
@@ -120,9 +122,9 @@ def plain_config(text: str) -> dict[str, Any]:
     theme = {key: value for key, value in config["theme"].items() if key != "custom_dir"}
     if theme.get("name") != "material":
         raise SystemExit("mkdocs.yml: the theme is not material")
-    for key in ("extra_css", "extra_javascript", "validation", "extra"):
+    for key in ("extra_css", "extra_javascript", "validation"):
         config.pop(key, None)
-    plugins = [plugin for plugin in config.get("plugins", ["search"]) if _name(plugin) in ("search", "material/search")]
+    plugins = [plugin for plugin in config.get("plugins", ["search"]) if _name(plugin) in ("search", "offline")]
     extensions = [_without_ours(e) for e in config.get("markdown_extensions", []) if not OURS.search(_name(e))]
     return {**config, "theme": theme, "plugins": plugins, "markdown_extensions": extensions}
 
@@ -210,15 +212,16 @@ def prepare(work: Path, config: Config) -> tuple[list[Variant], dict[str, int]]:
     for path in lines:
         name = path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
         (pages / f"{name}.md").write_text(f"# {name}\n\n::: {name}\n", encoding="utf-8")
-    # The snapshot is shared and warm; what is rendered from it is ours to remove, so it goes to a copy.
+    # What builds make from the snapshot is removed again and again, so the cache is a copy.
     own = work / "cache"
-    shutil.copytree(cache, own, symlinks=True, ignore=shutil.ignore_patterns("render"))
+    shutil.copytree(cache, own, symlinks=True)
 
     def nothing() -> None:
         pass
 
     def empty() -> None:
-        shutil.rmtree(own / "render", ignore_errors=True)
+        for name in DERIVED:
+            shutil.rmtree(own / name, ignore_errors=True)
 
     return [
         Variant("plain", folders["plain"], own, nothing),

@@ -27,17 +27,23 @@ LAYERS = (
     "config",
     "symbols",
     "strings",
-    "source",
     "reference",
     "snapshot",
-    "locate",
     "lock",
+    "source",
+    "drift",
+    "rawhtml",
+    "locate",
     "markdown",
-    "verify",
     "collect",
     "notes",
-    "drift",
+    "names",
+    "verify",
+    "ledger",
+    "pagecheck",
     "project",
+    "relock",
+    "standalone",
     "render",
     "panel",
     "mkdocs_adapter",
@@ -122,7 +128,7 @@ def foreign_to_core(root: Path) -> list[str]:
     return [
         f"{i.place}: {i.module} imports {i.name}"
         for i in all_imports(root, "sourcepanel")
-        if i.top not in known and not (i.module == ADAPTER and i.top == "mkdocs")
+        if i.top not in known and not (i.module == ADAPTER and i.top in ("mkdocs", "jinja2"))
     ]
 
 
