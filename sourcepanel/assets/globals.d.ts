@@ -1,0 +1,102 @@
+/** Types shared by the scripts; read by the type checker only, never sent to a browser. */
+
+type Layout = "dock" | "drawer" | "sheet";
+
+interface PanelParts {
+  panel: HTMLElement;
+  grip: HTMLElement;
+  head: HTMLElement;
+  body: HTMLElement;
+  foot: HTMLElement;
+  live: HTMLElement;
+}
+
+/** One definition: qualified name, kind, first line, line of the name, last line. */
+type SymbolRow = [name: string, kind: string, start: number, line: number, end: number];
+
+/** A pin, as panel.py writes it. */
+interface Pin {
+  ref: string;
+  commit: string;
+  blob: string;
+  tree: string;
+  license: [notice: string, href: string];
+}
+
+interface SiteConfig {
+  strings: Record<string, string>;
+  repositories: Record<string, Pin>;
+}
+
+/** A data file, as panel.py writes it. */
+type Data =
+  | {
+      kind: "file";
+      blob: string;
+      lines: number;
+      notice: "" | "latin1" | "plain" | "empty";
+      language: string;
+      columns: number;
+      symbols: SymbolRow[];
+      sections: string[];
+    }
+  | { kind: "binary"; blob: string }
+  | { kind: "absent"; blob: string; lines: number; links: [start: number, end: number, symbol: string, kind: string][] }
+  | { kind: "folder"; complete: boolean; entries: [name: string, folder: boolean, here: boolean][] };
+
+interface Entry {
+  text: string;
+  href: string;
+  /** Address in the panel; null for what opens on GitHub only. */
+  src: string | null;
+  folder: boolean;
+  title: string | null;
+}
+
+interface StateModule {
+  initial: State;
+  parse(text: string, repos: Iterable<string>): Address | null;
+  format(address: Address): string;
+  query(search: string, address: Address | null): string;
+  fromQuery(search: string, repos: Iterable<string>): Address | null;
+  dataPath(file: string): string;
+  key(address: Address): string;
+  reduce(state: State, action: Action): State;
+  symbolAt(symbols: SymbolRow[], start: number, end: number): string;
+}
+
+interface ViewModule {
+  element(tag: string, properties?: Record<string, any>, ...children: (Node | string)[]): any;
+  code(
+    data: Extract<Data, { kind: "file" }>,
+    options: { label: string; notice: string; href: (line: number) => string },
+  ): View;
+  list(entries: Entry[], options: { label: string; notice: string }): View;
+  message(text: string, actions: HTMLElement[], options?: { className?: string; entries?: Entry[] }): View;
+}
+
+interface Parts {
+  say(name: string, values?: Record<string, string | number>): string;
+  range(address: Address): string;
+  head(address: Address, data: Data | undefined, close: () => void): HTMLElement[];
+  foot(address: Address): (HTMLElement | string)[];
+  label(address: Address): string;
+  view(address: Address, data: Data): View;
+  loading(address: Address): View;
+  failed(address: Address, retry: () => void): View;
+}
+
+declare var SourcePanel: {
+  state: StateModule;
+  view: ViewModule;
+  parts(site: SiteConfig): Parts;
+  resize(ui: PanelParts, panel: { layout: () => Layout; close: () => void }): void;
+  define(key: string, data: Data): void;
+  configure(site: SiteConfig): void;
+  open(text: string): void;
+  close(): void;
+  readonly current: State;
+};
+
+/** Material's observable of pages, where that theme is used. */
+declare var document$: { subscribe(next: () => void): void } | undefined;

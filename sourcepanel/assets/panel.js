@@ -1,0 +1,250 @@
+// @ts-check
+/**
+ * The source panel: opens what a source link points at beside the text.
+ *
+ * One direction: an event becomes an action, `reduce` (state.js) makes the next state, `render` shows it.
+ * Clicks are caught on the document, so links that a theme swaps in later work too. Data comes as classic
+ * scripts, which also load at `file://`.
+ */
+(() => {
+  const S = SourcePanel.state;
+  const { element } = SourcePanel.view;
+  const base = new URL(".", /** @type {HTMLScriptElement} */ (document.currentScript).src).href;
+  const html = document.documentElement;
+  const wide = matchMedia("(min-width: 960px)");
+  const narrow = matchMedia("(max-width: 719px)");
+  /** Views kept after the reader moved on, so that going back paints at once. */
+  const KEEP = 6;
+
+  /** @type {string[]} Names of the pinned repositories. */
+  let repos = [];
+  /** @type {Parts} */
+  let parts;
+  /** @type {Map<string, Data>} Data of every file loaded so far. */
+  const files = new Map();
+  /** @type {Map<string, View>} */
+  const views = new Map();
+  /** @type {Set<string>} */
+  const loading = new Set();
+  let current = S.initial;
+  /** @type {HTMLElement | null} The link that opened the panel; it gets the focus back. */
+  let opener = null;
+  /** @type {PanelParts} Made on first use. */
+  let ui;
+
+  // --- events become actions ---------------------------------------------------------------------------------------
+
+  /**
+   * @param {Action} action
+   * @param {{ history?: "push" | "replace" | "", focus?: boolean }} [options]
+   */
+  function dispatch(action, { history: how = "", focus = false } = {}) {
+    const before = current;
+    current = S.reduce(before, action);
+    const key = current.address && S.key(current.address);
+    if (key && files.has(key)) current = S.reduce(current, { type: "loaded", key });
+    if (current === before) return;
+    if (how) remember(how);
+    render(before, focus);
+    if (key && action.type === "open" && current.status === "loading") load(key);
+  }
+
+  /** Write the state into the address bar. @param {"push" | "replace"} how */
+  function remember(how) {
+    const query = S.query(location.search, current.address);
+    if (query === location.search) return;
+    history[`${how}State`](history.state, "", location.pathname + query + location.hash);
+  }
+
+  /** Follow the address bar: at the start, after Back or Forward, after the theme swapped the page. */
+  function sync() {
+    const address = S.fromQuery(location.search, repos);
+    if (address && !(current.address && S.format(address) === S.format(current.address))) dispatch({ type: "open", address });
+    else if (!address) dispatch({ type: "close" });
+    trace();
+  }
+
+  /** @param {MouseEvent} event */
+  function onClick(event) {
+    if (event.defaultPrevented || event.button || event.metaKey || event.ctrlKey || event.altKey) return;
+    const target = /** @type {Element} */ (event.target);
+    const number = target.closest?.(".sp-panel .sp-n");
+    if (number) {
+      event.preventDefault();
+      getSelection()?.removeAllRanges();
+      dispatch(
+        { type: "select", line: Number(number.getAttribute("data-n")), extend: event.shiftKey },
+        { history: "replace" },
+      );
+      return;
+    }
+    const link = /** @type {HTMLElement | null} */ (event.shiftKey ? null : target.closest?.("a[data-src]"));
+    const address = link && S.parse(link.dataset.src ?? "", repos);
+    if (!link || !address || !link.matches(".sp-link, .sp-panel a")) return;
+    event.preventDefault();
+    if (!ui?.panel.contains(link)) opener = link;
+    dispatch({ type: "open", address }, { history: "push", focus: true });
+  }
+
+  /** @param {KeyboardEvent} event */
+  function onKey(event) {
+    if (event.key !== "Escape" || event.defaultPrevented || event.isComposing || !current.address) return;
+    const field = /** @type {Element} */ (event.target).closest?.("input, textarea, select, [contenteditable]");
+    // Elsewhere on the page Escape leaves a field: the theme's search, for one.
+    if (field && !ui.panel.contains(field)) return;
+    close();
+  }
+
+  function close() {
+    dispatch({ type: "close" }, { history: "push", focus: true });
+  }
+
+  // --- data --------------------------------------------------------------------------------------------------------
+
+  /** Fetch a file's script once, however often it is asked for meanwhile. @param {string} key */
+  function load(key) {
+    if (loading.has(key)) return;
+    loading.add(key);
+    const script = element("script", { src: `${base}src/${S.dataPath(key)}`, async: true });
+    script.onload = script.onerror = () => {
+      script.remove();
+      loading.delete(key);
+      const type = files.has(key) ? "loaded" : "failed";
+      dispatch({ type, key }, { focus: ui.panel.contains(document.activeElement) });
+    };
+    document.head.append(script);
+  }
+
+  /** The view of what is open, made on the first visit. @param {Address} address */
+  function viewOf(address) {
+    const key = S.key(address);
+    const view = views.get(key) ?? parts.view(address, /** @type {Data} */ (files.get(key)));
+    views.delete(key);
+    views.set(key, view);
+    for (const [old, { dispose }] of views) {
+      if (views.size <= KEEP) break;
+      dispose();
+      views.delete(old);
+    }
+    return view;
+  }
+
+  // --- the page ----------------------------------------------------------------------------------------------------
+
+  /** Build the panel on its first use; `document.body` may be missing before. */
+  function build() {
+    const grip = element("div", { class: "sp-grip", role: "separator", tabindex: "0", "aria-label": parts.say("resize") });
+    const head = element("div", { class: "sp-head" });
+    const body = element("div", { class: "sp-body" });
+    const foot = element("div", { class: "sp-foot" });
+    const live = element("div", { class: "sp-live", role: "status", "aria-live": "polite" });
+    const panel = element("div", { class: "sp-panel", id: "sp-panel", tabindex: "-1", hidden: true }, grip, head, body, foot);
+    document.body.append(panel, live);
+    ui = { panel, grip, head, body, foot, live };
+    SourcePanel.resize(ui, { layout, close });
+    for (const query of [wide, narrow]) query.addEventListener("change", arrange);
+  }
+
+  const layout = () => (wide.matches ? "dock" : narrow.matches ? "sheet" : "drawer");
+
+  /** Dock, drawer or bottom sheet: the style sheet does the rest. */
+  function arrange() {
+    if (!current.address) return void delete html.dataset.sp;
+    html.dataset.sp = layout();
+    ui.panel.setAttribute("role", layout() === "dock" ? "complementary" : "dialog");
+    ui.panel.dispatchEvent(new Event("sp-arrange"));
+  }
+
+  /** Do something that moves the text, and put `anchor` back where the reader's eye is. */
+  function keepPlace(/** @type {Element | null} */ anchor, /** @type {() => void} */ change) {
+    const before = anchor?.isConnected ? anchor.getBoundingClientRect().top : 0;
+    change();
+    if (!anchor?.isConnected) return;
+    const { top, bottom } = anchor.getBoundingClientRect();
+    const cover = html.dataset.sp === "sheet" ? innerHeight - ui.panel.offsetHeight : innerHeight;
+    const moved = top - before + Math.max(0, bottom - (top - before) + 24 - cover);
+    if (moved) scrollBy({ top: moved, behavior: "instant" });
+  }
+
+  /** @param {State} before @param {boolean} focus */
+  function render(before, focus) {
+    const { address, status } = current;
+    if (!address) {
+      if (!before.address) return;
+      const inside = ui.panel.contains(document.activeElement) || document.activeElement === document.body;
+      keepPlace(opener, () => {
+        ui.panel.hidden = true;
+        arrange();
+      });
+      if (inside && opener?.isConnected) opener.focus({ preventScroll: true });
+      ui.live.textContent = parts.say("closed");
+      return trace();
+    }
+    if (!ui) build();
+    if (!before.address) {
+      ui.panel.hidden = false;
+      keepPlace(opener, arrange);
+    }
+    const view = fill(address);
+    if (status === "ready") {
+      view.mark(address.start, address.end, before.visit !== current.visit || before.status !== status);
+      ui.live.textContent = parts.say("opened", { path: address.path, range: parts.range(address) });
+    }
+    if (focus) view.root.focus({ preventScroll: true });
+    trace();
+  }
+
+  /**
+   * Show where we are and, for a status, the body; what is shown already stays.
+   * @param {Address} address
+   */
+  function fill(address) {
+    const retry = () => dispatch({ type: "open", address }, { focus: true });
+    const view =
+      current.status === "ready" ? viewOf(address)
+      : current.status === "loading" ? parts.loading(address)
+      : parts.failed(address, retry);
+    if (ui.body.firstChild !== view.root) ui.body.replaceChildren(view.root);
+    ui.head.replaceChildren(...parts.head(address, files.get(S.key(address)), close));
+    ui.foot.replaceChildren(...parts.foot(address));
+    ui.panel.setAttribute("aria-label", parts.label(address));
+    ui.panel.setAttribute("aria-busy", String(current.status === "loading"));
+    return view;
+  }
+
+  /** Tie the text to the panel: links to what is open carry a mark. */
+  function trace() {
+    for (const link of document.querySelectorAll(".sp-link[aria-current]")) link.removeAttribute("aria-current");
+    if (!current.address) return;
+    const selector = `.sp-link[data-src="${CSS.escape(S.format(current.address))}"]`;
+    for (const link of document.querySelectorAll(selector)) link.setAttribute("aria-current", "true");
+    if (!opener?.isConnected) opener = document.querySelector(selector);
+  }
+
+  document.addEventListener("click", onClick);
+  document.addEventListener("keydown", onKey);
+  addEventListener("popstate", sync);
+
+  Object.assign(SourcePanel, {
+    /** Called by the data files. @param {string} key @param {Data} data */
+    define(key, data) {
+      files.set(key, data);
+    },
+    /** Called once by site.js, when all scripts are there. @param {SiteConfig} site */
+    configure(site) {
+      repos = Object.keys(site.repositories);
+      parts = SourcePanel.parts(site);
+      if (globalThis.document$) document$?.subscribe(sync);
+      else if (document.body) sync();
+      else addEventListener("load", sync, { once: true });
+    },
+    /** Open an address as written in `data-src`. @param {string} text */
+    open(text) {
+      const address = S.parse(text, repos);
+      if (address) dispatch({ type: "open", address }, { history: "push", focus: true });
+    },
+    close,
+  });
+  // For other scripts and tests: what is open now.
+  Object.defineProperty(SourcePanel, "current", { get: () => current });
+})();

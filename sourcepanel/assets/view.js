@@ -1,0 +1,194 @@
+// @ts-check
+/**
+ * What fills the panel: the lines of a file, the entries of a folder, or a sentence.
+ *
+ * A file is sections of 200 lines that the browser lays out only near the view (`content-visibility`). They
+ * start as one text node each, so even 100,000 lines stand at once, and the browser's own find, selection and
+ * screen readers have the whole text. The sections in view get their lines and colours at once, the others
+ * when they come near or when the browser is idle.
+ *
+ * @typedef {object} View
+ * @property {HTMLElement} root  The element to show; it takes the focus.
+ * @property {(start: number, end: number, scroll: boolean) => void} mark  Mark these lines (none for 0).
+ * @property {() => void} dispose
+ */
+(() => {
+  const SECTION = 200;
+  /** Above this many lines, sections far from the view stay plain: their elements would fill the memory. */
+  const EAGER = 20_000;
+
+  /**
+   * Make an element; a property that is no attribute of it (`onclick`, `textContent`) is set as such.
+   * @param {string} tag
+   * @param {Record<string, any>} [properties]
+   * @param {...(Node | string)} children
+   * @returns {any}
+   */
+  function element(tag, properties = {}, ...children) {
+    const made = document.createElement(tag);
+    for (const [name, value] of Object.entries(properties)) {
+      if (name in made && typeof value !== "string") /** @type {any} */ (made)[name] = value;
+      else if (value !== null) made.setAttribute(name, value);
+    }
+    made.append(...children);
+    return made;
+  }
+
+  /** The text of a line's or section's HTML. @param {string} html */
+  function plain(html) {
+    return html.replace(/<[^>]*>/g, "").replace(/&lt;/g, "<").replace(/&gt;/g, ">").replace(/&amp;/g, "&");
+  }
+
+  /** @type {ViewModule["code"]} */
+  function code(data, { label, notice, href }) {
+    const sections = data.sections.map((html, i) => {
+      /** @type {HTMLElement} */
+      const section = element("section", {}, `${plain(html)}\n`);
+      const count = Math.min(SECTION, data.lines - i * SECTION);
+      section.style.containIntrinsicBlockSize = `auto calc(${count} * var(--sp-line))`;
+      return section;
+    });
+    const lines = element("div", { class: "sp-lines", translate: "no" }, ...sections);
+    lines.style.setProperty("--sp-digits", String(String(data.lines).length));
+    lines.style.setProperty("--sp-columns", String(data.columns));
+    /** @type {HTMLElement} */
+    const root = element("div", { class: "sp-code", role: "region", tabindex: "0", "aria-label": label }, lines);
+    if (notice) root.prepend(element("p", { class: "sp-notice" }, notice));
+
+    let [from, to, ready, frame, idle] = [0, 0, 0, 0, 0];
+    const near = new IntersectionObserver(
+      (entries) => entries.forEach((entry) => entry.isIntersecting && dress(sections.indexOf(/** @type {HTMLElement} */ (entry.target)))),
+      { root: root, rootMargin: "100% 0px" },
+    );
+    for (const section of sections) near.observe(section);
+
+    /** Give a section its lines and colours. @param {number} i */
+    function dress(i) {
+      const section = sections[i];
+      if (!section || section.className) return;
+      near.unobserve(section);
+      section.className = "sp-ready";
+      // Safe: render.py escaped all source text; numbers and the encoded address are ours.
+      section.innerHTML = data.sections[i].split("\n").map((html, j) => {
+        const n = i * SECTION + j + 1;
+        const number = `<a class="sp-n" tabindex="-1" aria-label="${n}" data-n="${n}" href="${href(n)}"></a>`;
+        return `<div class="sp-l">${number}${html}\n</div>`;
+      }).join("");
+      ready += 1;
+      paint(i, from, to, true);
+    }
+
+    /** Set or take the mark of the lines of one section. */
+    function paint(/** @type {number} */ i, /** @type {number} */ a, /** @type {number} */ b, /** @type {boolean} */ on) {
+      const first = i * SECTION + 1;
+      if (!a || !sections[i]?.className) return;
+      for (let n = Math.max(a, first); n <= Math.min(b, first + SECTION - 1); n++) {
+        sections[i].children[n - first]?.classList.toggle("sp-on", on);
+      }
+    }
+
+    /** All sections that hold lines of a range. */
+    function paintAll(/** @type {number} */ a, /** @type {number} */ b, /** @type {boolean} */ on) {
+      for (let i = Math.floor((a - 1) / SECTION); i <= (b - 1) / SECTION; i++) paint(i, a, b, on);
+    }
+
+    /** Bring the range into view: in the upper third, all of it where it fits. */
+    function place() {
+      const i = Math.floor((from - 1) / SECTION);
+      const first = sections[i]?.children[from - 1 - i * SECTION];
+      if (!first) return;
+      const height = first.getBoundingClientRect().height;
+      const room = root.clientHeight - height * (to - from + 1);
+      const offset = first.getBoundingClientRect().top - root.getBoundingClientRect().top - root.clientTop;
+      root.scrollTop += offset - Math.max(2 * height, room / 3);
+    }
+
+    /** Deep in a class the indentation fills a narrow panel: start where the marked lines start, if they do not fit. */
+    function indent() {
+      const marked = [...root.querySelectorAll(".sp-on")].map((line) => (line.textContent ?? "").trimEnd()).filter(Boolean);
+      const number = /** @type {HTMLElement | null} */ (root.querySelector(".sp-n"));
+      if (!number) return;
+      const column = number.offsetWidth / (String(data.lines).length + 4);
+      const room = (root.clientWidth - number.offsetWidth) / column;
+      const least = Math.min(...marked.map((text) => text.search(/\S/)));
+      const most = Math.max(...marked.map((text) => text.length));
+      root.scrollLeft = most > room && least < Infinity ? Math.max(0, Math.min(least - 2, most - room + 1)) * column : 0;
+    }
+
+    /** Dress what is left, a little at a time, never under a selection. @param {{ timeRemaining(): number }} deadline */
+    function rest(deadline) {
+      const selected = !getSelection()?.isCollapsed && root.contains(getSelection()?.anchorNode ?? null);
+      for (let i = 0; !selected && i < sections.length && deadline.timeRemaining() > 6; i++) dress(i);
+      idle = ready < sections.length ? later(rest) : 0;
+    }
+
+    if (data.lines <= EAGER) idle = later(rest);
+    dress(0);
+
+    return {
+      root,
+      mark(start, end, scroll) {
+        paintAll(from, to, false);
+        [from, to] = [Math.min(start, data.lines), Math.min(end, data.lines)];
+        const i = Math.floor((from - 1) / SECTION);
+        if (from) [i, i + 1, i - 1].forEach(dress);
+        paintAll(from, to, true);
+        if (!scroll) return;
+        if (!from) root.scrollTop = 0;
+        place();
+        indent();
+        // Heights of sections that were never laid out are estimates until the first frame: look once more.
+        const at = root.scrollTop;
+        cancelAnimationFrame(frame);
+        frame = requestAnimationFrame(() => {
+          frame = requestAnimationFrame(() => root.scrollTop === at && place());
+        });
+      },
+      dispose() {
+        near.disconnect();
+        cancelAnimationFrame(frame);
+        cancel(idle);
+      },
+    };
+  }
+
+  /** Safari has no requestIdleCallback. */
+  const [later, cancel] = "requestIdleCallback" in globalThis
+    ? [(/** @type {IdleRequestCallback} */ callback) => requestIdleCallback(callback), cancelIdleCallback]
+    : [(/** @type {any} */ callback) => setTimeout(callback, 50, { timeRemaining: () => 7 }), clearTimeout];
+
+  /** @param {Entry[]} entries */
+  function links(entries) {
+    const items = entries.map(({ text, href, src, folder, title }) =>
+      element("li", {}, element("a", { class: folder ? "sp-folder" : null, href, "data-src": src, title }, text)));
+    return element("ul", { class: "sp-links" }, ...items);
+  }
+
+  /**
+   * The entries of a folder.
+   * @type {ViewModule["list"]}
+   */
+  function list(entries, { label, notice }) {
+    const head = notice ? [element("p", { class: "sp-notice" }, notice)] : [];
+    return still(element("div", {}, ...head, links(entries)), label);
+  }
+
+  /**
+   * A sentence, what can be done about it, and the places it is about.
+   * @type {ViewModule["message"]}
+   */
+  function message(text, actions, { className = "", entries = [] } = {}) {
+    const root = element("div", { class: `sp-message ${className}` }, element("p", {}, text));
+    if (actions.length) root.append(element("p", {}, ...actions));
+    if (entries.length) root.append(links(entries));
+    return still(root, text);
+  }
+
+  /** @param {HTMLElement} root @param {string} label @returns {View} */
+  function still(root, label) {
+    for (const [name, value] of [["role", "region"], ["tabindex", "0"], ["aria-label", label]]) root.setAttribute(name, value);
+    return { root, mark() {}, dispose() {} };
+  }
+
+  Object.assign(globalThis.SourcePanel, { view: { element, code, list, message } });
+})();

@@ -1,0 +1,213 @@
+"""What the built site needs of the source: scripts, style, and one data file per linked file or folder.
+
+Data files are classic scripts that call `SourcePanel.define(key, data)`: a page at `file://` may load those,
+but no module and no `fetch()`. Nothing is written outside `<out>/sourcepanel/`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+from urllib.parse import quote
+
+from sourcepanel.config import Repository
+from sourcepanel.errors import PathNotFound
+from sourcepanel.reference import Target
+from sourcepanel.render import lexer_for, render_cached, write_atomically
+from sourcepanel.source import Source, SourceFile
+from sourcepanel.strings import strings
+
+FOLDER = "sourcepanel"
+STYLES = (f"{FOLDER}/sourcepanel.css",)
+_SCRIPTS = ("state.js", "view.js", "parts.js", "resize.js", "panel.js")
+SCRIPTS = (*(f"{FOLDER}/{name}" for name in _SCRIPTS), f"{FOLDER}/site.js")
+"""What each page loads, in this order, relative to the site's root."""
+
+_ASSETS = Path(__file__).parent / "assets"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PanelReport:
+    """What `write_panel` left behind."""
+
+    files: int = 0
+    """Source files with text."""
+    folders: int = 0
+    absent: tuple[str, ...] = ()
+    """Keys of linked files that this build has no text of."""
+    bytes: int = 0
+    """Size of all data files."""
+    written: int = 0
+    """How many of them were new or had changed."""
+
+
+def write_panel(
+    out: Path, *, sources: Sequence[Source], targets: Iterable[Target], cache: Path | None, language: str = "zh"
+) -> PanelReport:
+    """Write all that the panel loads under `out`, the built site; files that are right already stay untouched.
+
+    Every target's file gets a data file, and so does every folder above one. Data files of an earlier build that
+    no target needs are removed.
+    """
+    by_path: dict[str, dict[str, list[Target]]] = defaultdict(lambda: defaultdict(list))
+    for target in targets:
+        by_path[target.repository][target.path].append(target)
+    root = out / FOLDER
+    report = PanelReport()
+    kept: set[Path] = set()
+    for source in sources:
+        linked = by_path.get(source.repository.name, {})
+        for path, data in _views(source, linked, cache=cache):
+            file = root / "src" / data_path(source.repository.name, path, folder=data["kind"] == "folder")
+            text = _define(f"{source.repository.name}/{path}", data)
+            written = _write_changed(file, text)
+            kept.add(file)
+            report = _count(report, data, key=f"{source.repository.name}/{path}", size=len(text.encode()), new=written)
+    _prune(root / "src", kept)
+    repositories = [source.repository for source in sources]
+    for name in _SCRIPTS:
+        _write_changed(root / name, (_ASSETS / name).read_text(encoding="utf-8"))
+    style = (_ASSETS / "sourcepanel.css").read_text(encoding="utf-8")
+    _write_changed(root / "sourcepanel.css", style + "".join(map(_print_rule, repositories)))
+    _write_changed(root / "site.js", _site(repositories, language=language))
+    return report
+
+
+def data_path(repository: str, path: str, *, folder: bool) -> PurePosixPath:
+    """Where the data of a file or folder lies below `sourcepanel/src/`; the script computes the same.
+
+    A segment that starts with a dot gets a `~` before it (static hosts leave dot files out), and so does one
+    that starts with `~`, which leaves `~.js` free for the listing of a folder. Raises `PathNotFound` for a path
+    that would leave the folder.
+    """
+    parts = [repository, *path.rstrip("/").split("/")] if path else [repository]
+    if any(part in ("", ".", "..") or set(part) & set("/\\\0") for part in parts):
+        raise PathNotFound(f"{repository}/{path}")
+    safe = ["~" + part if part[0] in ".~" else part for part in parts]
+    return PurePosixPath(*safe, "~.js") if folder else PurePosixPath(*safe[:-1], safe[-1] + ".js")
+
+
+def safe_json(value: object) -> str:
+    """JSON that is also JavaScript, and stays what it is inside an HTML script element."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    text = text.replace("</", "<\\/").replace("<!--", "\\u003c!--")
+    return text.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+
+
+def _views(
+    source: Source, linked: Mapping[str, Sequence[Target]], *, cache: Path | None
+) -> Iterator[tuple[str, dict[str, object]]]:
+    """(path, data) of everything that opens in the panel; a folder's path ends in a slash, the root's is empty."""
+    files = {path: targets for path, targets in linked.items() if targets[0].kind != "folder"}
+    folders = {path.rstrip("/") for path in linked if path not in files}
+    for path in linked:
+        folders |= {"" if str(parent) == "." else str(parent) for parent in PurePosixPath(path).parents}
+    for path, targets in sorted(files.items()):
+        file = source.file(path) if targets[0].has_text else None
+        yield path, _file_view(file, targets, count=_locked_lines(source, path), cache=cache)
+    listing = _listing(source.paths)
+    for folder in sorted(folders):
+        prefix = f"{folder}/" if folder else ""
+        entries = [
+            [name, is_folder, prefix + name in (folders if is_folder else files)]
+            for name, is_folder in sorted(listing.get(folder, ()), key=lambda entry: (not entry[1], entry[0].lower()))
+        ]
+        yield prefix, {"kind": "folder", "complete": source.snapshot.complete, "entries": entries}
+
+
+def _file_view(
+    file: SourceFile | None, targets: Sequence[Target], *, count: int, cache: Path | None
+) -> dict[str, object]:
+    if file is None or file.encoding == "absent":
+        links = sorted({(t.start or 0, t.end or 0, t.symbol or "", t.kind) for t in targets if t.start})
+        return {"kind": "absent", "blob": targets[0].blob, "lines": count, "links": links}
+    if file.encoding == "binary":
+        return {"kind": "binary", "blob": file.blob}
+    rendered = render_cached(file, cache=cache)
+    notice = "latin1" if file.encoding == "latin-1" else ""
+    if lexer_for(file.path) is not None and not rendered.language:
+        notice = "plain"
+    return {
+        "kind": "file",
+        "blob": file.blob,
+        "lines": file.count,
+        "notice": notice if file.count else "empty",
+        "language": rendered.language,
+        "columns": rendered.columns,
+        "symbols": rendered.symbols,
+        "sections": rendered.sections,
+    }
+
+
+def _locked_lines(source: Source, path: str) -> int:
+    return source.locked.files[path].lines if source.locked and path in source.locked.files else 0
+
+
+def _listing(paths: Iterable[str]) -> dict[str, set[tuple[str, bool]]]:
+    """For each folder its entries, each with whether it is a folder."""
+    found: dict[str, set[tuple[str, bool]]] = defaultdict(set)
+    for path in paths:
+        parts = path.split("/")
+        for i in range(len(parts)):
+            found["/".join(parts[:i])].add((parts[i], i < len(parts) - 1))
+    return found
+
+
+def _define(key: str, data: object) -> str:
+    return f"SourcePanel.define({safe_json(key)},{safe_json(data)});\n"
+
+
+def _site(repositories: Sequence[Repository], *, language: str) -> str:
+    """The script with everything that is the same for all files."""
+    table = {key.removeprefix("panel."): text for key, text in strings(language).items() if key.startswith("panel.")}
+    data = {repository.name: _repository(repository) for repository in repositories}
+    return f"SourcePanel.configure({safe_json({'strings': table, 'repositories': data})});\n"
+
+
+def _repository(repository: Repository) -> dict[str, object]:
+    base, commit, notice = repository.url.rstrip("/"), repository.commit, repository.license
+    return {
+        "ref": repository.ref,
+        "commit": commit,
+        "blob": f"{base}/blob/{commit}/",
+        "tree": f"{base}/tree/{commit}/",
+        "license": [f"© {notice.holder} · {notice.name}", f"{base}/blob/{commit}/{quote(notice.path)}"],
+    }
+
+
+def _print_rule(repository: Repository) -> str:
+    """On paper a link says where it leads: path, range and commit, without a script."""
+    start, pin = json.dumps(f"{repository.name}/"), json.dumps(f" @ {repository.commit[:8]}]")
+    return f'@media print {{ a.sp-link[data-src^={start}]::after {{ content: " [" attr(data-src) {pin}; }} }}\n'
+
+
+def _write_changed(file: Path, text: str) -> bool:
+    """Write unless the file holds this text already."""
+    try:
+        if file.read_bytes() == text.encode():
+            return False
+    except OSError:
+        pass
+    write_atomically(file, text)
+    return True
+
+
+def _prune(folder: Path, kept: set[Path]) -> None:
+    for file in folder.rglob("*.js"):
+        if file not in kept:
+            file.unlink()
+
+
+def _count(report: PanelReport, data: Mapping[str, object], *, key: str, size: int, new: bool) -> PanelReport:
+    kind = data["kind"]
+    return replace(
+        report,
+        files=report.files + (kind in ("file", "binary")),
+        folders=report.folders + (kind == "folder"),
+        absent=(*report.absent, key) if kind == "absent" else report.absent,
+        bytes=report.bytes + size,
+        written=report.written + new,
+    )
