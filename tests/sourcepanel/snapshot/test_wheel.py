@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import signal
 import stat
 import subprocess
@@ -17,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from sourcepanel.config import Repository
+from sourcepanel.config import Repository, Wheel
 from sourcepanel.errors import PathNotFound, PinMismatch, SnapshotUnavailable
 from sourcepanel.snapshot import wheel as wheel_module
 from sourcepanel.snapshot.cache import Cache
@@ -227,9 +228,25 @@ def test_what_was_built_from_the_tree_is_not_part_of_it(tmp_path: Path):
     assert unpack(wheel, tmp_path / "out").keys() == wheel_files().keys()
 
 
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache as one build leaves it: pip is slow, and most tests only change what it got."""
+    folder = tmp_path_factory.mktemp("built")
+    wheel = Wheel(package="tiny-engine", version="2.0")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PIP_NO_INDEX", "1")
+        patch.setenv("PIP_FIND_LINKS", str(build_wheel(folder / "wheels").parent))
+        patch.setenv("PIP_CONFIG_FILE", os.devnull)
+        store = Cache(folder / "cache", notify=print)
+        store.entry(
+            "tiny-tiny-engine-2.0-py3.12", build=lambda place: wheel_module._build(place, wheel=wheel, cache=store)
+        )
+    return folder / "cache"
+
+
 @pytest.fixture
-def opened(open_it, no_index: NoIndex, tiny_wheel: Path) -> WheelSnapshot:
-    no_index(tiny_wheel.parent)
+def opened(open_it, built: Path, cache: Path) -> WheelSnapshot:
+    shutil.copytree(built, cache)
     return open_it()
 
 
