@@ -63,6 +63,19 @@ def audit(references: Sequence[Reference], *, locked: Mapping[str, int]) -> Audi
     return Audit(tuple(unlocked), tuple(sorted((entry, count) for entry, count in left.items() if count > 0)))
 
 
+def looks_like(entry: str, text: str) -> int:
+    """The line of a page that holds what this entry may have been, 1 where nothing is near."""
+    key = re.sub(r" \(.*\)$", "", entry.partition(":")[2])
+    best, line = 0.8, 1
+    for number, content in enumerate(text.split("\n"), 1):
+        for word in re.findall(r"[^\s`()<>\[\]\"']+", content):
+            # An address ends in the key; a little more room lets letters be too many.
+            matcher = SequenceMatcher(None, key, word[-len(key) - 2 :], autojunk=False)
+            if matcher.real_quick_ratio() > best and matcher.quick_ratio() > best and (ratio := matcher.ratio()) > best:
+                best, line = ratio, number
+    return line
+
+
 def _nearest(entry: str, candidates: Sequence[str]) -> str | None:
     """The entry this one was most likely made from: the same file, or nearly the same spelling."""
 

@@ -176,7 +176,7 @@ def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -
     """A page has been converted: compare it with the lock, and measure it."""
     build = _current()
     assert build.check is not None
-    report = build.check.report(also=build.form)
+    report = build.check.report(text=build.page.text or "", also=build.form)
     build.reports[report.page] = report
     build.tell(report.diagnostics)
     build.reading[report.page] = reading_time(html)

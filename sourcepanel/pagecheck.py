@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from sourcepanel.diagnostics import Code, Diagnostic, Level
-from sourcepanel.ledger import LOCK, audit
+from sourcepanel.ledger import LOCK, audit, looks_like
 from sourcepanel.reference import Finding, Reference, Target
 from sourcepanel.source import Source
 from sourcepanel.verify import Problem, Verifier
@@ -59,10 +59,14 @@ class PageCheck:
         self._found.append((found, target, diagnostics))
         return target
 
-    def report(self, *, also: Iterable[Diagnostic] = ()) -> PageReport:
-        """All findings, those of the lock included, and `also` what other checks say of the page."""
+    def report(self, *, text: str = "", also: Iterable[Diagnostic] = ()) -> PageReport:
+        """All findings, those of the lock included, and `also` what other checks say of the page.
+
+        With the `text` of the page, a reference that is gone is told on the line that looks most like it: a slip
+        may have made it no reference at all.
+        """
         diagnostics = [*also, *(d for _, _, found in self._found for d in found)]
-        diagnostics += self._audit()
+        diagnostics += self._audit(text)
         answers = [self._answered_by(found) for found, _, _ in self._found]
         return PageReport(
             page=self.page,
@@ -84,7 +88,7 @@ class PageCheck:
             return "source"
         return "lock" if place.target or place.problems else "nothing"
 
-    def _audit(self) -> list[Diagnostic]:
+    def _audit(self, text: str) -> list[Diagnostic]:
         """The findings of the lock; a reference that is wrong anyway is not told twice."""
         good = [(f, t) for f, t, told in self._found if isinstance(f, Reference) and not _is_bad(told)]
         everything = [f for f, _, _ in self._found if isinstance(f, Reference)]
@@ -106,16 +110,17 @@ class PageCheck:
                 message = f"the lock lists {reference.source.key} for this page, but has no facts about it"
                 told += self._tell(Problem(Code.LOCK_MISMATCH, message, f"run {LOCK}"), at=reference)
         for entry, count in compared.stale:
-            told += self._stale(entry, count)
+            told += self._stale(entry, count, text)
         return told
 
-    def _stale(self, entry: str, count: int) -> list[Diagnostic]:
+    def _stale(self, entry: str, count: int, text: str) -> list[Diagnostic]:
         times = "" if count == 1 else f" {count} times more"
         message = f"the lock holds {entry} for this page{times}, which the page does not"
         level = self._verifier.level(Code.STALE_LOCK)
         fix = f"mend the link that it was, or run {LOCK}"
+        line = looks_like(entry, text)
         finding = Diagnostic(
-            code=Code.STALE_LOCK, level=level, page=self.page, line=1, link=entry, message=message, fix=fix
+            code=Code.STALE_LOCK, level=level, page=self.page, line=line, link=entry, message=message, fix=fix
         )
         return [] if level is Level.IGNORE else [finding]
 

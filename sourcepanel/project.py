@@ -209,6 +209,7 @@ class _Reader:
         self._name = name
         config, page = self._project.config, self._project.page(name)
         self._pages.read(name, page.resolve)
-        also = self._checks.check(name, read_page(config.path(config.docs) / name)) if self._notes else ()
+        text = read_page(config.path(config.docs) / name)
+        also = self._checks.check(name, text) if self._notes else ()
         seen(name)
-        return page.report(also=also)
+        return page.report(text=text, also=also)

@@ -91,6 +91,7 @@ class Source:
         self.locked = locked
         """None where the lock was written for another commit, or not at all."""
         self._files: dict[str, SourceFile] = {}
+        self._near: dict[str, tuple[str, ...]] = {}
 
     @cached_property
     def seen(self) -> frozenset[str]:
@@ -125,8 +126,13 @@ class Source:
         """Whether this file or folder is known; reads nothing."""
         return path in self.folders or path in self.seen or bool(self.locked and path in self.locked.files)
 
-    def nearest(self, path: str, *, n: int = 3) -> tuple[str, ...]:
-        """Paths a person may have meant: the same file name elsewhere first, then by spelling."""
+    def nearest(self, path: str) -> tuple[str, ...]:
+        """Up to three paths a person may have meant: the same file name elsewhere first, then by spelling."""
+        if path not in self._near:
+            self._near[path] = self._nearest(path)
+        return self._near[path]
+
+    def _nearest(self, path: str, *, n: int = 3) -> tuple[str, ...]:
         name = PurePosixPath(path).name
         known = [*self.paths, *(f"{folder}/" for folder in sorted(self.folders) if folder)]
         same = [known_path for known_path in known if PurePosixPath(known_path).name == name]
