@@ -90,6 +90,20 @@ class GitSnapshot:
         except KeyError:
             raise PathNotFound(path) from None
 
+    def git(self, *args: str) -> str:
+        """Run git on this repository's objects and return what it prints; raises `SnapshotUnavailable`."""
+        from git import GitCommandError
+
+        with self._mutex:
+            try:
+                data = self._repo().git.execute(
+                    ["git", "-c", "core.quotepath=off", *args], stdout_as_string=False, strip_newline_in_stdout=False
+                )
+            except GitCommandError as error:
+                why = str(error.stderr).strip().removeprefix("stderr: ").strip("'\n ")
+                raise SnapshotUnavailable(f"git {args[0]} failed in {self.origin}", why=why, fix=self._fix) from None
+        return bytes(data).decode("utf-8", errors="replace")
+
     def _list(self) -> Mapping[str, str]:
         git = self._repo().git
         from git import GitCommandError
