@@ -179,6 +179,15 @@ def test_a_twin_that_remains_is_never_taken_for_the_one_that_was_deleted() -> No
     assert placed.confidence != "certain"
 
 
+def test_one_of_two_twins_is_left_and_nothing_around_it_says_which() -> None:
+    old = "x = 1\nregister_hook(step)\ny = 2\nz = 3\np = 4\nregister_hook(step)\nq = 5\n"
+    new = "r = 9\nregister_hook(step)\ns = 8\n"
+    for line in (2, 6):
+        placed = move({"pkg/train.py": old}, {"pkg/train.py": new}, line, line)
+        assert placed.status in ("changed", "gone")
+        assert placed.confidence != "certain"
+
+
 def test_a_copy_that_stood_elsewhere_before_is_not_where_deleted_code_went() -> None:
     copy = {"pkg/other.py": "def other(a, b):\n" + TWIN + "    return a\n"}
     old = {"pkg/train.py": OLD, **copy}
