@@ -189,4 +189,6 @@ def _plain(text: str) -> str:
 
 
 def _inline(item: Item) -> str:
-    return f"{_code(item.name)}：{item.text}" if item.name and item.text else item.text or _code(item.name)
+    # A name in words ("环境变量") is text; only what could stand in a program is code.
+    name = _code(item.name) if item.name.isascii() else item.name
+    return f"{name}：{item.text}" if item.name and item.text else item.text or name

@@ -17,7 +17,7 @@ FIELDS = {
     "outputs": "无返回值",
     "core": "\n  - tiny/core.py::step: 走一步\n  - tiny/core.py::other",
     "process_groups": "none",
-    "shards": "\n  batch: 每个 rank 一份",
+    "shards": "\n  每个 rank: 一份 batch",
     "state": "none",
     "step": "前向 → 反向",
 }
