@@ -50,15 +50,3 @@ class PathNotFound(SourcePanelError):
         self.suggestions = suggestions
         hint = f"; did you mean {', '.join(suggestions)}?" if suggestions else ""
         super().__init__(f"no file {path!r} {where}{hint}")
-
-
-class SymbolNotFound(SourcePanelError):
-    """A file defines no symbol of this name."""
-
-
-class LineOutOfRange(SourcePanelError):
-    """A line number past the end of its file, or below 1."""
-
-
-class AnchorMoved(SourcePanelError):
-    """A reference that was right at its own commit stands elsewhere now."""
