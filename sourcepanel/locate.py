@@ -28,8 +28,9 @@ _MARK = re.compile(f"{_START}([\ufdd2-\ufddb]+){_END}")
 _FROM_DIGITS = {ord("0") + n: _ZERO + n for n in range(10)}
 _TO_DIGITS = {_ZERO + n: str(n) for n in range(10)}
 
-_CODE = re.compile(r"[^`\s]+::[^`\s]+(?=`|[ ]``)")
-_LABEL = re.compile(r"\[([^\[\]]+)\]")
+# A mark between a backslash and what it escapes would undo the escape.
+_CODE = re.compile(r"[^`\s]+::[^`\s]+(?<!\\)(?=`|[ ]``)")
+_LABEL = re.compile(r"\[([^\[\]]+)(?<!\\)\]")
 _FENCE = re.compile(r"[ \t>]*(`{3,}(?=[^`]*$)|~{3,})")
 FRONT_MATTER = re.compile(r"---[ \t]*\n(.*?\n)(?:---|\.\.\.)[ \t]*\n", re.DOTALL)
 
@@ -42,11 +43,14 @@ def strip_marks(text: str) -> str:
 class PageLines:
     """The lines of one page while it is converted."""
 
-    def __init__(self, body: Sequence[str], *, file: str | None = None, urls: Sequence[str] = ()) -> None:
+    def __init__(
+        self, body: Sequence[str], *, file: str | None = None, urls: Sequence[str] = (), tab_length: int = 4
+    ) -> None:
         """`body` is what Markdown is given, `file` the whole file where that is more, `urls` where links may point."""
         self._body = [strip_marks(line.removesuffix("\r")) for line in body]
         self._numbers = _numbers(self._body, file)
         self._fenced = _fenced(self._body)
+        self._tab_length = tab_length
         self._taken: Counter[tuple[str, int]] = Counter()
         hosts = {urlsplit(url.lower()).netloc.removeprefix("www.") for url in urls} | {RAW_HOST}
         address = rf"(?:https?:)?//(?:[^\s/@]*@)?(?:www\.)?(?:{'|'.join(map(re.escape, sorted(hosts)))})(?::[0-9]+)?/"
@@ -55,26 +59,32 @@ class PageLines:
 
     def marked(self) -> list[str]:
         """The body with a mark at each place that may become a reference."""
-        text = "\n".join(self._body)
-        starts = list(accumulate((len(line) + 1 for line in self._body), initial=0))
+        # Markdown would fill up tabs after the marks, and so count their characters.
+        lines = [
+            line if fenced else line.expandtabs(self._tab_length)
+            for line, fenced in zip(self._body, self._fenced, strict=True)
+        ]
+        text = "\n".join(lines)
+        starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
         front = match.end() if (match := FRONT_MATTER.match(text)) else 0
         parts, last = [], 0
-        for place in sorted(set(self._places(text))):
-            line = bisect_right(starts, place) - 1
-            if place >= front and not self._fenced[line] and "--8<--" not in self._body[line]:
+        for place, origin in sorted(set(self._places(text))):
+            line = bisect_right(starts, origin) - 1
+            if origin >= front and not self._fenced[line] and "--8<--" not in self._body[line]:
                 parts += [text[last:place], _START, str(line).translate(_FROM_DIGITS), _END]
                 last = place
         return "".join([*parts, text[last:]]).split("\n")
 
-    def _places(self, text: str) -> Iterator[int]:
-        yield from (match.end() for match in self._address.finditer(text))
-        yield from (match.end() for match in _CODE.finditer(text))
+    def _places(self, text: str) -> Iterator[tuple[int, int]]:
+        """Where marks go, each with the place whose line it carries."""
+        yield from ((match.end(), match.end()) for match in self._address.finditer(text))
+        yield from ((match.end(), match.end()) for match in _CODE.finditer(text))
         definitions = list(self._definition.finditer(text))
         labels = {_label(match[1]) for match in definitions}
         defined = {match.start(1) for match in definitions}
         for match in _LABEL.finditer(text) if labels else ():
             if _label(match[1]) in labels and match.start(1) not in defined:
-                yield match.end(1)
+                yield match.end(1), match.start(1)
 
     def take(self, text: str, *, after: int = 1) -> tuple[str, int]:
         """What was written, and its line: that of its last mark (a label's stands behind the address's own).

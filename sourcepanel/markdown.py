@@ -146,7 +146,7 @@ class _Marker(Preprocessor):
         page = self._extension.page_source()
         self.page = page.name
         urls = [url for r in self._extension.repositories for url in (r.url, *(alias.url for alias in r.aliases))]
-        self.lines = PageLines(lines, file=page.text, urls=urls)
+        self.lines = PageLines(lines, file=page.text, urls=urls, tab_length=self.md.tab_length)
         return self.lines.marked()
 
 

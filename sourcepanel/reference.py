@@ -153,11 +153,11 @@ def parse_link(
     if found is None:
         return None
     repository, known = found
+    view, names = ("raw", segments[2:]) if host == RAW_HOST else ((segments[2:] or [""])[0], segments[3:])
+    if view not in _VIEWS and ".." not in segments:
+        return None
     if reason := _unsafe(href, parts.path, segments):
         return MalformedLink(reason)
-    view, names = ("raw", segments[2:]) if host == RAW_HOST else ((segments[2:] or [""])[0], segments[3:])
-    if view not in _VIEWS:
-        return None
     folder = view == "tree" or names[-1:] == [""]
     while names[-1:] == [""]:
         names = names[:-1]
