@@ -1,0 +1,136 @@
+"""Search finds Chinese words and identifiers, whole and by part, over http and from disk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page
+
+from tests.browser.conftest import MODES, Mode, Open
+from tests.browser.site_build import build_pages
+
+PAGES = {
+    "index.md": "# 总览\n\n从这里开始。\n",
+    "optimizer.md": (
+        "# 分布式优化器\n\n`DistributedOptimizer` 把优化器状态按 rank 切开。\n\n"
+        "## 更新之后\n\n参数由 all-gather 收回，见 `ChainedOptimizer.step`。\n"
+    ),
+    "schedules.md": (
+        "# 流水线调度\n\n`get_forward_backward_func` 选出 `forward_backward_no_pipelining`。\n\n"
+        "## 气泡\n\n流水线气泡随 stage 数增长。\n"
+    ),
+    "grads.md": (
+        "# 梯度\n\n梯度同步（reduce-scatter）与反向计算重叠，入口是“finalize_model_grads”。\n\n"
+        "## 累积\n\n`gradient_accumulation_fusion` 打开时，梯度累积写进 main_grad。\n"
+    ),
+    "recompute.md": "# 省显存\n\n重计算丢掉激活值，反向时再算一遍。\n\n选项是 `--recompute-granularity`。\n",
+    "checkpoint.md": (
+        "# 检查点\n\n断点续训要存随机状态。`ShardedTensor` 记下每片的位置，由 `save_checkpoint` 写出。\n"
+    ),
+    "experts.md": "# 专家并行\n\n`MoEAlltoAllTokenDispatcher` 把 token 送到专家所在的 rank。\n",
+    "groups.md": "# 并行组\n\n`megatron/core/parallel_state.py` 里的 `initialize_model_parallel` 建进程组。\n",
+    "data.md": "# 数据\n\n数据迭代器交出 batch，`get_batch_on_this_tp_rank` 广播。megatron-core 0.17.1。\n",
+}
+
+QUERIES = [
+    ("重计算", "recompute.html"),
+    ("激活值", "recompute.html"),
+    ("激活", "recompute.html"),
+    ("显存", "recompute.html"),
+    ("梯度同步", "grads.html"),
+    ("梯度累积", "grads.html"),
+    ("反向计算", "grads.html"),
+    ("流水线气泡", "schedules.html"),
+    ("气泡", "schedules.html"),
+    ("调度", "schedules.html"),
+    ("分布式优化器", "optimizer.html"),
+    ("优化器状态", "optimizer.html"),
+    ("优化器", "optimizer.html"),
+    ("断点续训", "checkpoint.html"),
+    ("随机状态", "checkpoint.html"),
+    ("专家并行", "experts.html"),
+    ("并行组", "groups.html"),
+    ("进程组", "groups.html"),
+    ("数据迭代器", "data.html"),
+    ("数据迭代", "data.html"),
+    ("迭代器", "data.html"),
+    ("DistributedOptimizer", "optimizer.html"),
+    ("Distributed", "optimizer.html"),
+    ("ChainedOptimizer.step", "optimizer.html"),
+    ("get_forward_backward_func", "schedules.html"),
+    ("forward_backward_no_pipelining", "schedules.html"),
+    ("no_pipelining", "schedules.html"),
+    ("pipelining", "schedules.html"),
+    ("reduce", "grads.html"),
+    ("reduce-scatter", "grads.html"),
+    ("（reduce-scatter）", "grads.html"),
+    ("“finalize_model_grads”", "grads.html"),
+    ("finalize", "grads.html"),
+    ("accumulation", "grads.html"),
+    ("accumulation_fusion", "grads.html"),
+    ("--recompute-granularity", "recompute.html"),
+    ("recompute", "recompute.html"),
+    ("granularity", "recompute.html"),
+    ("ShardedTensor", "checkpoint.html"),
+    ("Tensor", "checkpoint.html"),
+    ("save_checkpoint", "checkpoint.html"),
+    ("MoEAlltoAllTokenDispatcher", "experts.html"),
+    ("TokenDispatcher", "experts.html"),
+    ("Dispatcher", "experts.html"),
+    ("initialize_model_parallel", "groups.html"),
+    ("parallel_state.py", "groups.html"),
+    ("megatron/core/parallel_state.py", "groups.html"),
+    ("megatron/core/parallel_state.py::initialize_model_parallel", "groups.html"),
+    ("tp_rank", "data.html"),
+    ("0.17.1", "data.html"),
+    ("reduce-scatter 梯度", "grads.html"),
+]
+
+
+@pytest.fixture(scope="module")
+def searchable(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_pages(tmp_path_factory.mktemp("search"), PAGES)
+
+
+def ask(page: Page) -> None:
+    """Open the search, and wait until its index is there."""
+    page.locator("[data-md-component=search-query]").click()
+    page.locator(".md-search-result__meta", has_text="键入以开始搜索").wait_for()
+
+
+def hits(page: Page, query: str) -> list[str]:
+    """The pages that the search shows for a query, best first."""
+    # Each answer replaces the list, and with it what we put there.
+    page.locator(".md-search-result__list").evaluate("list => { list.innerHTML = '<i id=stale></i>' }")
+    page.locator("[data-md-component=search-query]").fill(query)
+    page.keyboard.press("Shift")
+    page.locator("#stale").wait_for(state="detached")
+    return page.locator(".md-search-result__item > a.md-search-result__link").evaluate_all(
+        "links => links.map(link => new URL(link.href).pathname.split('/').pop())"
+    )
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_every_query_finds_its_page(visit: Open, publish: Callable[..., str], searchable: Path, mode: Mode):
+    page = visit(publish(searchable, mode)).goto("data.html")
+    ask(page)
+    found = {query: hits(page, query) for query, _ in QUERIES}
+    # The theme ranks by the longest word it knows, so 并行组 may show 专家并行 before it; never more than that.
+    wrong = {query: found[query] for query, expected in QUERIES if expected not in found[query][:2]}
+    assert not wrong
+    assert sum(found[query][0] == expected for query, expected in QUERIES) >= len(QUERIES) - 1
+
+
+def test_the_words_asked_for_are_marked_whole(visit: Open, publish: Callable[..., str], searchable: Path):
+    page = visit(publish(searchable, "http")).goto("index.html")
+    ask(page)
+    hits(page, "重计算")
+    assert page.locator(".md-search-result mark").first.inner_text() == "重计算"
+
+
+def test_what_is_not_there_is_not_found(visit: Open, publish: Callable[..., str], searchable: Path):
+    page = visit(publish(searchable, "file")).goto("index.html")
+    ask(page)
+    assert hits(page, "zzzz_not_there") == []
