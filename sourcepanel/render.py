@@ -130,11 +130,16 @@ def write_atomically(path: Path, text: str) -> None:
         raise
 
 
-@lru_cache(maxsize=512)
 def lexer_for(path: str) -> Lexer | None:
     """The lexer for a file's name; None for plain text."""
+    # Pygments tries a name on some thousand patterns; what ends in .py is Python by all of them.
+    return _lexer("x.py" if path.endswith(".py") else PurePosixPath(path).name)
+
+
+@lru_cache(maxsize=512)
+def _lexer(name: str) -> Lexer | None:
     try:
-        lexer = get_lexer_for_filename(PurePosixPath(path).name)
+        lexer = get_lexer_for_filename(name)
     except ClassNotFound:
         return None
     return None if isinstance(lexer, TextLexer) else lexer

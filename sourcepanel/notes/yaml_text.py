@@ -10,6 +10,9 @@ import yaml
 
 Path = tuple[str | int, ...]
 
+# libyaml's parser is ten times faster; a PyYAML that was built without it lacks the name.
+_LOADER: type[yaml.SafeLoader | yaml.CSafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
 
 class YamlProblem(Exception):
     """The text is not YAML, or a key stands twice; `line` is 1-based."""
@@ -35,9 +38,10 @@ class YamlText:
 
 def load_yaml(text: str, *, offset: int = 0) -> YamlText:
     """Parse one document of plain data, with `offset` lines of the file before it; raises `YamlProblem`."""
+    loader = _LOADER(text)
     try:
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
-        data = yaml.safe_load(text)
+        node = loader.get_single_node()
+        data = None if node is None else loader.construct_document(node)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         problem = getattr(error, "problem", None) or str(error)
@@ -45,6 +49,8 @@ def load_yaml(text: str, *, offset: int = 0) -> YamlText:
     except ValueError as error:
         # A date that no calendar has.
         raise YamlProblem(f"not valid YAML: {error}", line=offset + 1) from None
+    finally:
+        loader.dispose()
     return YamlText(data, dict(_walk(node, (), offset + 1)) if node is not None else {})
 
 
