@@ -7,7 +7,7 @@ same references as a build: no more, no fewer.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
@@ -25,7 +25,7 @@ from sourcepanel.reference import Exists, Finding, Reference, Target
 BUILT_IN = ("toc", "tables", "fenced_code")
 """What MkDocs always adds."""
 
-_OURS = ("sourcepanel", "sourcepanel.markdown", "sourcepanel.markdown:SourcePanelExtension")
+_OURS = ("sourcepanel", "sourcepanel.standalone", "sourcepanel.standalone:makeExtension")
 _TAG = "tag:yaml.org,2002:python/"
 
 
@@ -62,18 +62,6 @@ class PageReader:
             raise ConfigError(f"{self._file}: markdown_extensions: {error}") from None
         converter.convert(body_of(text))
         return tuple(sorted(found, key=lambda reference: reference.line))
-
-
-def read_pages(
-    config: Config,
-    resolve: Resolve = lambda found: None,
-    *,
-    pages: Iterable[str] | None = None,
-    exists: Exists | None = None,
-) -> dict[str, tuple[Reference | Finding, ...]]:
-    """The references of these pages (names relative to the docs folder), or of all, by page; see `PageReader`."""
-    reader = PageReader(config, exists=exists)
-    return {name: reader.read(name, resolve) for name in (config.page_names() if pages is None else pages)}
 
 
 def read_page(path: Path) -> str:
