@@ -43,7 +43,7 @@ ROOT = Path(__file__).resolve().parent.parent
 BEGIN, END = "<!-- build: written by bench/build.py -->", "<!-- build: end -->"
 OURS = re.compile(r"sourcepanel|hooks|overrides", re.I)
 """What in mkdocs.yml belongs to this project and not to plain Material."""
-DERIVED = ("render", "lines")
+DERIVED = ("render", "lines", "symbols")
 """Folders of the cache that builds fill from the snapshot."""
 PACKAGES = ("mkdocs", "mkdocs-material", "mkdocstrings-python", "Pygments")
 WARM_GOAL = 1.15

@@ -15,8 +15,9 @@ from urllib.parse import quote
 
 from sourcepanel.config import Repository
 from sourcepanel.errors import PathNotFound
+from sourcepanel.files import write_atomically
 from sourcepanel.reference import Target
-from sourcepanel.render import lexer_for, render_cached, write_atomically
+from sourcepanel.render import lexer_for, render_cached
 from sourcepanel.source import Source, SourceFile
 from sourcepanel.strings import strings
 

@@ -55,7 +55,8 @@ class Sources(Mapping[str, Source]):
         snapshot = open_snapshot(
             repository, root=self._config.root, cache=self._config.cache_dir, blobs=blobs, notify=self._notify
         )
-        return Source(repository, snapshot=snapshot, locked=None if self._trust and snapshot.complete else locked)
+        locked = None if self._trust and snapshot.complete else locked
+        return Source(repository, snapshot=snapshot, locked=locked, cache=self._config.cache_dir)
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
 import unicodedata
 from collections.abc import Iterator
 from contextlib import suppress
@@ -25,10 +23,12 @@ from pathlib import Path, PurePosixPath
 import pygments
 from pygments.lexer import Lexer
 from pygments.lexers import get_lexer_for_filename
+from pygments.lexers.python import PythonLexer
 from pygments.lexers.special import TextLexer
 from pygments.token import Token, _TokenType
 from pygments.util import ClassNotFound
 
+from sourcepanel.files import write_atomically
 from sourcepanel.source import SourceFile
 
 SECTION = 200
@@ -115,25 +115,13 @@ def render_cached(file: SourceFile, *, cache: Path | None) -> Rendered:
     return rendered
 
 
-def write_atomically(path: Path, text: str) -> None:
-    """Write a whole file or nothing, whoever else writes it at the same time."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".tmp")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
-            stream.write(text)
-        # mkstemp makes files for one user; a web server is another.
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-
-
 def lexer_for(path: str) -> Lexer | None:
     """The lexer for a file's name; None for plain text."""
-    # Pygments tries a name on some thousand patterns; what ends in .py is Python by all of them.
-    return _lexer("x.py" if path.endswith(".py") else PurePosixPath(path).name)
+    # Pygments tries a name on a thousand patterns; what ends in .py is Python by all of them.
+    return _PYTHON if path.endswith(".py") else _lexer(PurePosixPath(path).name)
+
+
+_PYTHON = PythonLexer()
 
 
 @lru_cache(maxsize=512)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import difflib
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Literal
 
 from sourcepanel.config import Repository
 from sourcepanel.lock import RepositoryLock, text_hash
 from sourcepanel.snapshot.base import Snapshot, git_blob_id
+from sourcepanel.symbol_cache import cached_symbols
 from sourcepanel.symbols import SymbolTable
 
 Encoding = Literal["utf-8", "latin-1", "binary", "absent"]
@@ -49,6 +50,8 @@ class SourceFile:
     encoding: Encoding
     """`latin-1` marks a guess; `absent` a file this build has no text of."""
     lines: tuple[str, ...] = ()
+    cache: Path | None = field(default=None, compare=False, repr=False)
+    """Where its symbol table is kept between builds."""
 
     @property
     def has_text(self) -> bool:
@@ -66,7 +69,8 @@ class SourceFile:
         if not self.has_text or not self.path.endswith((".py", ".pyi")):
             return SymbolTable(parsed=False)
         # Python also ends a line at a lone \r, and would count differently; a BOM it refuses in a str.
-        return SymbolTable.parse(self.text.replace("\r", " ").removeprefix("\ufeff") + "\n")
+        text = self.text.replace("\r", " ").removeprefix("\ufeff") + "\n"
+        return cached_symbols(text, blob=self.blob, cache=self.cache)
 
     @cached_property
     def words(self) -> frozenset[str]:
@@ -85,8 +89,11 @@ class SourceFile:
 class Source:
     """One pinned repository: its snapshot joined with what the lock holds of it."""
 
-    def __init__(self, repository: Repository, *, snapshot: Snapshot, locked: RepositoryLock | None) -> None:
+    def __init__(
+        self, repository: Repository, *, snapshot: Snapshot, locked: RepositoryLock | None, cache: Path | None = None
+    ) -> None:
         self.repository = repository
+        self._cache = cache
         self.snapshot = snapshot
         self.locked = locked
         """None where the lock was written for another commit, or not at all."""
@@ -114,7 +121,7 @@ class Source:
         """The file, read once; None where neither side knows it. Raises `PinMismatch` for a changed one."""
         if path not in self._files:
             if path in self.seen:
-                self._files[path] = _read(path, self.snapshot.read(path))
+                self._files[path] = _read(path, self.snapshot.read(path), cache=self._cache)
             elif self.locked and path in self.locked.files:
                 facts = self.locked.files[path]
                 self._files[path] = SourceFile(path, facts.blob, facts.lines, "absent")
@@ -142,7 +149,7 @@ class Source:
         return tuple(dict.fromkeys([*same, *difflib.get_close_matches(path, close, n=n, cutoff=0.75)]))[:n]
 
 
-def _read(path: str, data: bytes) -> SourceFile:
+def _read(path: str, data: bytes, *, cache: Path | None) -> SourceFile:
     text, encoding = decode(data)
     lines = split_lines(text)
-    return SourceFile(path, git_blob_id(data), len(lines), encoding, lines)
+    return SourceFile(path, git_blob_id(data), len(lines), encoding, lines, cache)

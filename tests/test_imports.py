@@ -23,9 +23,11 @@ ROOT = Path(__file__).resolve().parent.parent
 
 LAYERS = (
     "errors",
+    "files",
     "diagnostics",
     "config",
     "symbols",
+    "symbol_cache",
     "strings",
     "reference",
     "snapshot",
