@@ -72,7 +72,7 @@ class Cache:
             temporary.replace(self.folder / f"{_safe(name)}.failed")
 
     def _make(self, place: Path, build: Callable[[Path], None]) -> None:
-        temporary = Path(tempfile.mkdtemp(prefix=f".{place.name}-", dir=self.folder))
+        temporary = Path(tempfile.mkdtemp(prefix=f".{place.name}~", dir=self.folder))
         try:
             # mkdtemp keeps others out; a shared cache is for them too.
             temporary.chmod(0o755)
@@ -83,8 +83,11 @@ class Cache:
             raise
 
     def _sweep(self, name: str) -> None:
-        """Remove what builds that were killed left; only the holder of the lock may."""
-        for leftover in self.folder.glob(f".{name}-*"):
+        """Remove what builds that were killed left; only the holder of the lock may.
+
+        No name holds a `~`, so another entry whose name starts like this one is left alone.
+        """
+        for leftover in self.folder.glob(f".{name}~*"):
             _remove(leftover)
 
     @contextlib.contextmanager

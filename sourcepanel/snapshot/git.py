@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+import weakref
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -131,7 +132,10 @@ class GitSnapshot:
     def _repo(self) -> Repo:
         """The repository, opened once per process: a fork must not share the pipe to cat-file."""
         if self._opened is None or self._opened[0] != os.getpid():
-            self._opened = (os.getpid(), _open(self.folder))
+            repo = _open(self.folder)
+            self._opened = (os.getpid(), repo)
+            # The git process behind the reads ends with the snapshot, not when the collector happens to come by.
+            weakref.finalize(self, repo.git.clear_cache)
         return self._opened[1]
 
 

@@ -72,7 +72,7 @@ Cache(Path(sys.argv[1]), notify=print).entry("thing", build=build)
 def test_a_build_that_is_killed_leaves_nothing_that_the_next_trusts(store: Cache, told: list[str], when: str):
     killed = subprocess.run([sys.executable, "-c", KILLED, str(store.folder), when])
     assert killed.returncode == -9
-    assert [path.name[:7] for path in store.folder.glob(".*")] == [".thing-"], "half an entry is left"
+    assert [path.name[:7] for path in store.folder.glob(".*")] == [".thing~"], "half an entry is left"
     assert (store.entry("thing", build=fill) / "file").read_text() == "whole"
     assert not list(store.folder.glob(".*")), "and is swept"
     assert told == [], "the lock died with its process: no wait"
@@ -80,9 +80,10 @@ def test_a_build_that_is_killed_leaves_nothing_that_the_next_trusts(store: Cache
 
 def test_an_interrupted_build_of_another_entry_is_left_alone(store: Cache):
     """It may be running: only the holder of its lock may sweep it."""
-    (store.folder / ".other-abc").mkdir(parents=True)
+    for name in (".other~abc", ".thing-two~abc"):
+        (store.folder / name).mkdir(parents=True)
     store.entry("thing", build=fill)
-    assert (store.folder / ".other-abc").is_dir()
+    assert sorted(path.name for path in store.folder.glob(".*")) == [".other~abc", ".thing-two~abc"]
 
 
 HOLDER = textwrap.dedent("""
@@ -157,7 +158,7 @@ def test_a_cache_that_cannot_be_written_says_what_to_do(
         store.remember_failure("thing", "cannot be written down either, and that is no error")
     assert what in str(error.value) and str(store.folder) in str(error.value)
     assert os.strerror(number) in str(error.value) and "SOURCEPANEL_CACHE" in str(error.value)
-    assert not list(store.folder.glob(".thing-*")) and not (store.folder / "thing").exists()
+    assert not list(store.folder.glob(".thing~*")) and not (store.folder / "thing").exists()
     assert (store.entry("thing", build=fill) / "file").read_text() == "whole"
 
 

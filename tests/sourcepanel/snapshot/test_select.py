@@ -137,6 +137,19 @@ def test_a_forced_backend_that_fails_is_not_replaced(
         build(able)
 
 
+def test_forcing_the_clone_tries_again_what_failed_a_short_while_ago(
+    repository: Repository, build: Build, monkeypatch: pytest.MonkeyPatch
+):
+    for _ in range(2):
+        with pytest.raises(SnapshotUnavailable) as error:
+            build(repository)
+    assert "tried a short while ago" in str(error.value)
+    monkeypatch.setenv("SOURCEPANEL_BACKEND", "clone")
+    with pytest.raises(SnapshotUnavailable) as error:
+        build(repository)
+    assert "tried a short while ago" not in str(error.value)
+
+
 def test_an_unknown_backend_is_named(repository: Repository, build: Build, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("SOURCEPANEL_BACKEND", "zip")
     with pytest.raises(ConfigError, match="BACKEND=zip: no such backend; use one of checkout, clone, wheel"):
