@@ -21,6 +21,8 @@ RECORDINGS: dict[str, list[str]] = {
     "ch02-16": ["--np", "1", "--world", "16", "--tp", "2", "--pp", "4"],
     "ch10": ["--np", "4"],
     "ch10-sp": ["--np", "4", "--sp"],
+    "ch11": ["--np", "4"],
+    "ch11-interleaved": ["--np", "4", "--schedule", "interleaved"],
 }
 """Name of the files → arguments of the chapter's script."""
 

@@ -110,11 +110,13 @@ class Grid:
         """
         inside = [axis for axis in self.axes if axis in token.split("-")]
         outside = [axis for axis in self.axes if axis not in inside]
-        return [[self.rank(**fixed, **moving) for moving in self._count(inside)] for fixed in self._count(outside)]
+        moves = self._offsets(inside)
+        return [[start + move for move in moves] for start in self._offsets(outside)]
 
-    def _count(self, axes: list[str]) -> list[dict[str, int]]:
-        slowest_first = [range(self.sizes[axis]) for axis in reversed(axes)]
-        return [dict(zip(reversed(axes), values, strict=True)) for values in itertools.product(*slowest_first)]
+    def _offsets(self, axes: list[str]) -> list[int]:
+        """What every setting of these axes adds to the rank, the leftmost axis fastest."""
+        steps = [[self.rank(**{axis: value}) for value in range(self.sizes[axis])] for axis in reversed(axes)]
+        return [sum(chosen) for chosen in itertools.product(*steps)]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -81,6 +81,8 @@ class Lab:
         self.dims: dict[str, int] = {}
         """Letters of symbolic shapes, for the trace file."""
         self.pictures: dict[str, str] = {}
+        self.timed_picture = ""
+        """A picture that holds times: written beside the chrome trace, never among the recordings."""
         self._groups: dict[str, dist.ProcessGroup] = {}
         self._checks: list[Check] = []
         self._failed: list[str] = []
@@ -246,3 +248,5 @@ class Lab:
         ]
         if self.rank == 0:
             write_text(path, json.dumps({"traceEvents": events}))
+            if self.timed_picture:
+                write_text(path.with_suffix(".svg"), self.timed_picture)

@@ -85,6 +85,7 @@ class Tracer:
     on: bool = True
     _phase: list[Phase] = field(default_factory=lambda: ["setup"])
     _label: list[str | None] = field(default_factory=lambda: [None])
+    _marks: list[tuple[Phase, str]] = field(default_factory=list)
     _inside: bool = False
     _saved: dict[str, Any] = field(default_factory=dict)
     _known: dict[CodeType, str | None] = field(default_factory=dict)
@@ -119,6 +120,15 @@ class Tracer:
             yield
         finally:
             self._label.pop()
+
+    @contextmanager
+    def marks(self, marks: Sequence[tuple[Phase, str]]) -> Iterator[None]:
+        """The calls inside get these phases and labels, one each, in order: for several calls made by one API."""
+        self._marks = list(marks)
+        try:
+            yield
+        finally:
+            self._marks = []
 
     @contextmanager
     def paused(self) -> Iterator[None]:
@@ -170,6 +180,7 @@ class Tracer:
         after = [] if got is None else list(_tensors(given[got]))
         options = next((value for value in given if type(value).__name__.endswith("Options")), None)
         api, stack, waits = self._walk(sys._getframe(2))
+        phase, label = self._marks.pop(0) if self._marks else (self._phase_of(stack), self._label[-1])
         passing = bool(stack) and stack[0].function in self.helpers
         self.events.append(
             Event.model_construct(
@@ -177,7 +188,7 @@ class Tracer:
                 kind=kind,
                 api=api,
                 group=self._group(group),
-                phase=self._phase_of(stack),
+                phase=phase,
                 before=_shapes(before),
                 after=_shapes(after),
                 bytes_in=sum(t.numel() * t.element_size() for t in before),
@@ -188,7 +199,7 @@ class Tracer:
                 else None,
                 peer=dist.get_global_rank(group, given[1]) if kind in ("send", "recv") else None,
                 asynchronous=not waits,
-                label=self._label[-1],
+                label=label,
                 site=stack[0] if stack else None,
                 stack=tuple(stack[1:6]) if passing else (),
             )
