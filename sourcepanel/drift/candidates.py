@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 
-from patiencediff import PatienceSequenceMatcher
-
 from sourcepanel.drift.linemap import FileMap, Journey
 from sourcepanel.drift.tree import SourceFile, Tree, is_trivial
 from sourcepanel.symbols import Symbol
+
+Lines = tuple[str, ...]
+Pairs = dict[int, int]
+"""Old line → new line, for the lines that are equal up to white space."""
 
 MAPS = frozenset({"diff", "history", "symbol"})
 """Methods that follow lines; the others only find equal text."""
@@ -39,21 +42,16 @@ def similarity(a: str, b: str) -> float:
     return matcher.ratio() if matcher.quick_ratio() >= 0.3 else 0.0
 
 
-def from_map(
-    old: SourceFile, new: SourceFile, file_map: FileMap | Journey, start: int, end: int, *, method: str
-) -> Candidate | None:
-    """By a line map of the whole file; lines around the range bound what its edges may become."""
-    pairs = {line: to for line in range(1, len(old.lines) + 1) if (to := file_map.new_line(line)) is not None}
-    return _fit(old, new, pairs, start, end, method)
+def file_pairs(old: SourceFile, file_map: FileMap | Journey) -> Pairs:
+    """All lines of a file that a line map keeps."""
+    lines = range(1, len(old.lines) + 1)
+    return {line: to for line, to in zip(lines, file_map.follow(lines), strict=True) if to is not None}
 
 
-def from_symbol(
-    old: SourceFile, new: SourceFile, home: Symbol, there: Symbol, start: int, end: int
-) -> Candidate | None:
-    """By a line diff of the old definition against the new one."""
+def symbol_pairs(old: SourceFile, new: SourceFile, home: Symbol, there: Symbol) -> Pairs:
+    """The lines that a diff of the old definition against the new one keeps."""
     a, b = old.keys[home.start - 1 : home.end], new.keys[there.start - 1 : there.end]
-    pairs = {home.start + i: there.start + j for i, j in _matches(a, b)}
-    return _fit(old, new, pairs, start, end, "symbol")
+    return {home.start + i: there.start + j for i, j in sorted(_matches(a, b))}
 
 
 def from_text(old: SourceFile, new: SourceFile, start: int, end: int) -> list[Candidate]:
@@ -88,8 +86,9 @@ def from_votes(old: SourceFile, tree: Tree, start: int, end: int, *, most: int =
         assert new is not None
         middle = start + bucket * 12
         low, high = max(1, middle - 30), min(len(new.lines), middle + (end - start) + 30)
-        pairs = {start + i: low + j for i, j in _matches(old.keys[start - 1 : end], new.keys[low - 1 : high])}
-        candidate = _fit(old, new, pairs, start, end, "votes")
+        matches = sorted(_matches(old.keys[start - 1 : end], new.keys[low - 1 : high]))
+        pairs = {start + i: low + j for i, j in matches}
+        candidate = from_pairs(old, new, pairs, start, end, method="votes")
         if candidate and (path == old.path or len(candidate.pairs) >= (end - start + 1) / 2):
             found.append(candidate)
     return found
@@ -108,20 +107,61 @@ def merge(candidates: list[Candidate]) -> list[Candidate]:
     return list(places.values())
 
 
-def _matches(a: tuple[str, ...], b: tuple[str, ...]) -> Iterator[tuple[int, int]]:
-    """Index pairs of equal lines: unique lines first (patience diff), then the gaps between them by longest match."""
-    i0 = j0 = 0
-    for i, j, size in PatienceSequenceMatcher(None, a, b).get_matching_blocks():
-        for block in SequenceMatcher(None, a[i0:i], b[j0:j], autojunk=False).get_matching_blocks():
-            yield from ((i0 + block.a + k, j0 + block.b + k) for k in range(block.size))
-        yield from ((i + k, j + k) for k in range(size))
-        i0, j0 = i + size, j + size
+def _matches(a: Lines, b: Lines) -> Iterator[tuple[int, int]]:
+    """Index pairs of equal lines: a patience diff, and where no line is unique the longest match.
+
+    Lines that stand once on either side hold the diff together; brackets and blank lines only fill the gaps.
+    """
+    gaps = [(0, len(a), 0, len(b))]
+    while gaps:
+        low, high, there, end = gaps.pop()
+        while low < high and there < end and a[low] == b[there]:
+            yield low, there
+            low, there = low + 1, there + 1
+        same_tail = 0
+        while low < high - same_tail and there < end - same_tail and a[high - same_tail - 1] == b[end - same_tail - 1]:
+            same_tail += 1
+        high, end = high - same_tail, end - same_tail
+        yield from ((high + i, end + i) for i in range(same_tail))
+        if low == high or there == end:
+            continue
+        if anchors := [(low + i, there + j) for i, j in _unique(a[low:high], b[there:end])]:
+            for i, j in anchors:
+                gaps.append((low, i, there, j))
+                low, there = i, j
+            gaps.append((low, high, there, end))
+        else:
+            for block in SequenceMatcher(None, a[low:high], b[there:end], autojunk=False).get_matching_blocks():
+                yield from ((low + block.a + k, there + block.b + k) for k in range(block.size))
 
 
-def _fit(
-    old: SourceFile, new: SourceFile, pairs: dict[int, int], start: int, end: int, method: str
+def _unique(a: Lines, b: Lines) -> list[tuple[int, int]]:
+    """The longest run, ascending on both sides, of lines that stand once in each."""
+    counts, others = Counter(a), Counter(b)
+    place = {line: j for j, line in enumerate(b)}
+    pairs = [(i, place[line]) for i, line in enumerate(a) if counts[line] == 1 == others[line]]
+    tops: list[int] = []
+    ends: list[int] = []
+    before: list[int] = []
+    for number, (_, j) in enumerate(pairs):
+        rank = bisect_left(tops, j)
+        before.append(ends[rank - 1] if rank else -1)
+        tops[rank : rank + 1], ends[rank : rank + 1] = [j], [number]
+    run: list[tuple[int, int]] = []
+    at = ends[-1] if ends else -1
+    while at >= 0:
+        run.append(pairs[at])
+        at = before[at]
+    return run[::-1]
+
+
+def from_pairs(
+    old: SourceFile, new: SourceFile, pairs: Pairs, start: int, end: int, *, method: str
 ) -> Candidate | None:
-    """Turn a line map into a range: the surviving lines, stretched over edited neighbours at both edges."""
+    """A line map turned into a range: the surviving lines, stretched over edited neighbours at both edges.
+
+    `pairs` reaches past the range: the lines around it bound what its edges may have become.
+    """
     inside = [(line, pairs[line]) for line in range(start, end + 1) if line in pairs]
     solid = [pair for pair in inside if not is_trivial(old.lines[pair[0] - 1])]
     if not solid and not all(is_trivial(line) for line in old.lines[start - 1 : end]):
@@ -153,7 +193,7 @@ def _stretch(old: SourceFile, new: SourceFile, lines: range, places: range) -> i
 
 
 def _edited_whole(
-    old: SourceFile, new: SourceFile, pairs: dict[int, int], start: int, end: int, method: str
+    old: SourceFile, new: SourceFile, pairs: Pairs, start: int, end: int, method: str
 ) -> Candidate | None:
     """No line survived: the edited lines between the surviving neighbours, where they resemble the old ones."""
     before = max((to for line, to in pairs.items() if line < start), default=None)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import bisect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 Git = Callable[..., str]
@@ -30,18 +29,22 @@ class FileMap:
     new_path: str | None
     hunks: list[Hunk] = field(default_factory=list)
 
-    def new_line(self, line: int) -> int | None:
-        """Where an old line stands now; None inside a hunk."""
-        index = bisect.bisect_right(self.hunks, line, key=lambda h: h.old_start if h.old_count else h.old_start + 1) - 1
-        if index < 0:
-            return line
-        hunk = self.hunks[index]
-        if hunk.old_count and line < hunk.old_start + hunk.old_count:
-            return None
+    def follow(self, lines: Sequence[int | None]) -> list[int | None]:
+        """Where each of these ascending lines stands now; None inside a hunk, and for a gap in the sequence."""
+        found: list[int | None] = []
+        ends = [(h.old_start + h.old_count if h.old_count else h.old_start + 1, h) for h in self.hunks]
+        index, shift, lost_to = 0, 0, 0
         # git writes the line *before* an empty side, so an empty side starts one later.
-        old_next = hunk.old_start + hunk.old_count if hunk.old_count else hunk.old_start + 1
-        new_next = hunk.new_start + hunk.new_count if hunk.new_count else hunk.new_start + 1
-        return new_next + line - old_next
+        for line in lines:
+            if line is None:
+                found.append(None)
+                continue
+            while index < len(ends) and line >= (ends[index][0] - ends[index][1].old_count):
+                lost_to, hunk = ends[index]
+                shift = (hunk.new_start + hunk.new_count if hunk.new_count else hunk.new_start + 1) - lost_to
+                index += 1
+            found.append(None if line < lost_to else line + shift)
+        return found
 
     def inverse(self, old_path: str) -> FileMap:
         """The map of the way back; `old_path` is the name before the change."""
@@ -95,12 +98,11 @@ class Journey:
     new_path: str | None
     steps: list[FileMap]
 
-    def new_line(self, line: int) -> int | None:
-        """Where an old line stands now; None once a commit rewrote it."""
-        at: int | None = line
+    def follow(self, lines: Sequence[int | None]) -> list[int | None]:
+        """Where each of these ascending lines stands now; None once a commit rewrote it."""
         for step in self.steps:
-            at = step.new_line(at) if at is not None else None
-        return at
+            lines = step.follow(lines)
+        return list(lines)
 
 
 def _log(git: Git, commits: str) -> list[dict[str, FileMap]]:

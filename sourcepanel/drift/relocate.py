@@ -6,7 +6,16 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from sourcepanel.drift.candidates import Candidate, from_map, from_symbol, from_text, from_votes, merge
+from sourcepanel.drift.candidates import (
+    Candidate,
+    Pairs,
+    file_pairs,
+    from_pairs,
+    from_text,
+    from_votes,
+    merge,
+    symbol_pairs,
+)
 from sourcepanel.drift.judge import GONE, Home, Placement, Question, compare, judge, shared
 from sourcepanel.drift.linemap import FileMap, History, diff_trees
 from sourcepanel.drift.objects import paired
@@ -23,6 +32,10 @@ class Relocator:
         self.new = new
         self.maps = maps
         self.history = history
+        self._diffs: dict[str, Pairs] = {}
+        self._journeys: dict[str, tuple[str | None, Pairs]] = {}
+        self._symbols: dict[tuple[str, Symbol, Home], Pairs] = {}
+        self._known_homes: dict[tuple[str, Symbol, float], tuple[Home, ...]] = {}
 
     @classmethod
     @contextmanager
@@ -49,24 +62,49 @@ class Relocator:
     def _candidates(self, q: Question, file_map: FileMap) -> list[Candidate]:
         found: list[Candidate | None] = []
         if new := self.new.file(q.new_path):
-            found.append(from_map(q.file, new, file_map, q.start, q.end, method="diff"))
+            found.append(from_pairs(q.file, new, self._diff(q.file, file_map), q.start, q.end, method="diff"))
             found += from_text(q.file, new, q.start, q.end)
-        for path, there in q.homes:
+        for home in q.homes:
+            path, there = home
             file = self.new.at(path)
             assert q.home is not None
-            found.append(from_symbol(q.file, file, q.home, there, q.start, q.end))
+            found.append(from_pairs(q.file, file, self._symbol(q.file, q.home, home), q.start, q.end, method="symbol"))
             if file is not new:
                 found += [c for c in from_text(q.file, file, q.start, q.end) if there.encloses(c.start, c.end)]
         if self.history:
-            journey = self.history.file_map(q.file.path)
-            if file_then := self.new.file(journey.new_path):
-                found.append(from_map(q.file, file_then, journey, q.start, q.end, method="history"))
+            then, pairs = self._journey(q.file, self.history)
+            if file_then := self.new.file(then):
+                found.append(from_pairs(q.file, file_then, pairs, q.start, q.end, method="history"))
         places = merge([c for c in found if c])
         if max((q.cover(c) for c in places), default=0.0) < 0.6:
             places = merge(places + from_votes(q.file, self.new, q.start, q.end))
         return places
 
+    def _diff(self, file: SourceFile, file_map: FileMap) -> Pairs:
+        if file.path not in self._diffs:
+            self._diffs[file.path] = file_pairs(file, file_map)
+        return self._diffs[file.path]
+
+    def _journey(self, file: SourceFile, history: History) -> tuple[str | None, Pairs]:
+        if file.path not in self._journeys:
+            journey = history.file_map(file.path)
+            self._journeys[file.path] = (journey.new_path, file_pairs(file, journey))
+        return self._journeys[file.path]
+
+    def _symbol(self, file: SourceFile, symbol: Symbol, home: Home) -> Pairs:
+        key = (file.path, symbol, home)
+        if key not in self._symbols:
+            self._symbols[key] = symbol_pairs(file, self.new.at(home.path), symbol, home.symbol)
+        return self._symbols[key]
+
     def _homes(self, old: SourceFile, new_path: str | None, home: Symbol, *, least: float = 0.3) -> tuple[Home, ...]:
+        """The definitions that may be the old one, likeliest first; see `_find_homes`."""
+        key = (old.path, home, least)
+        if key not in self._known_homes:
+            self._known_homes[key] = self._find_homes(old, new_path, home, least=least)
+        return self._known_homes[key]
+
+    def _find_homes(self, old: SourceFile, new_path: str | None, home: Symbol, *, least: float) -> tuple[Home, ...]:
         """The definitions that may be the old one, likeliest first.
 
         The same name in the same file, if it kept `least` of its lines: the name may stay on a thin wrapper while the
@@ -78,7 +116,7 @@ class Relocator:
             if shared(old, home, new, there) >= least:
                 return (Home(new.path, there),)
         tail = _tail(home)
-        pool = [Home(*place) for name in (tail, f"_{tail}") for place in self.new.symbol_places.get(name, [])]
+        pool = [Home(*place) for name in (tail, f"_{tail}") for place in self.new.definitions(name)]
         pool += [Home(new.path, s) for s in new.table.symbols if s.kind != "variable"] if new else []
         pool += self._body_places(old, home)
         scored = []

@@ -14,6 +14,7 @@ from sourcepanel.symbols import Symbol, SymbolTable
 
 SOURCE_SUFFIXES = (".py", ".cpp", ".cu", ".cuh", ".h", ".sh", ".yaml", ".yml", ".toml", ".md", ".txt", ".json")
 _QUOTES = re.compile(r"^([A-Za-z]*)('''|\"\"\"|'|\")(.*)\2$", re.DOTALL)
+_DEFINES = re.compile(r"(?m)^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)")
 _TRIVIAL = re.compile(r"[\s()\[\]{},:;\"'`#*/-]*|else:|try:|pass|return|finally:|\"\"\".*")
 
 
@@ -75,14 +76,22 @@ class Tree:
         return index
 
     @cached_property
-    def symbol_places(self) -> dict[str, list[tuple[str, Symbol]]]:
-        """Last part of a definition's name → the definitions of that name in the whole tree."""
-        index: dict[str, list[tuple[str, Symbol]]] = defaultdict(list)
+    def _naming(self) -> dict[str, list[SourceFile]]:
+        """Name → the files that seem to define it: a glance that spares parsing the whole tree."""
+        index: dict[str, list[SourceFile]] = defaultdict(list)
         for file in self.code:
-            for symbol in file.table.symbols:
-                if symbol.kind != "variable":
-                    index[symbol.name.rpartition(".")[2]].append((file.path, symbol))
+            for name in dict.fromkeys(_DEFINES.findall("\n".join(file.lines))):
+                index[name].append(file)
         return index
+
+    def definitions(self, name: str) -> list[tuple[str, Symbol]]:
+        """The classes and functions of this unqualified name in the whole tree."""
+        return [
+            (file.path, symbol)
+            for file in self._naming.get(name, [])
+            for symbol in file.table.symbols
+            if symbol.kind != "variable" and symbol.name.rpartition(".")[2] == name
+        ]
 
 
 class SourceFile:

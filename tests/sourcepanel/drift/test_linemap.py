@@ -31,10 +31,12 @@ def edits(draw: st.DrawFn) -> tuple[list[Hunk], dict[int, int | None]]:
 
 @settings(max_examples=300)
 @given(edits())
-def test_new_line(case: tuple[list[Hunk], dict[int, int | None]]) -> None:
+def test_lines_are_followed(case: tuple[list[Hunk], dict[int, int | None]]) -> None:
     hunks, truth = case
     file_map = FileMap("a.py", hunks)
-    assert {line: file_map.new_line(line) for line in truth} == truth
+    assert dict(zip(truth, file_map.follow(list(truth)), strict=True)) == truth
+    assert file_map.follow([None, *truth, None]) == [None, *truth.values(), None]
+    assert all(file_map.follow([line]) == [there] for line, there in truth.items())
 
 
 @settings(max_examples=200)
@@ -43,4 +45,5 @@ def test_the_inverse_leads_back(case: tuple[list[Hunk], dict[int, int | None]]) 
     hunks, truth = case
     back = FileMap("b.py", hunks).inverse("a.py")
     assert back.new_path == "a.py"
-    assert all(back.new_line(there) == line for line, there in truth.items() if there is not None)
+    kept = {there: line for line, there in truth.items() if there is not None}
+    assert back.follow(list(kept)) == list(kept.values())
