@@ -42,7 +42,7 @@ def compare_schedules(lab: Lab, p: int, m: int) -> None:
         for rank, line in enumerate(schedules.grid(found)):
             lab.report.say(f"r{rank} {line}")
         lanes = [(f"rank {i}", [_box(slot) for slot in lane]) for i, lane in enumerate(found.lanes)]
-        lab.pictures[name] = draw.timeline(
+        lab.pictures[f"timeline-{name}"] = draw.timeline(
             f"{name}：p={p} m={m} v={v} tf={float(tf):g} tb={float(tb):g}", lanes, unit=24
         )
     columns = [

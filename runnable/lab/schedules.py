@@ -126,7 +126,8 @@ def simulate(
 ) -> Simulation:
     """Times of all actions; a microbatch costs tf and tb on a rank, so a chunk costs 1/v of that.
 
-    A message takes tc and keeps no rank busy. Raises `ScheduleError` naming what each rank waits for when the orders block each other.
+    A message takes tc and keeps no rank busy. Raises `ScheduleError` naming what each rank waits for when the orders
+    block each other.
     """
     p = len(orders)
     cost = {"F": Fraction(tf) / v, "B": Fraction(tb) / v}
