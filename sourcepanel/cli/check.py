@@ -1,0 +1,97 @@
+"""`sourcepanel check`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+from rich.markup import escape
+from rich.table import Table
+
+from sourcepanel.cli.session import Session, page_name, print_finding
+from sourcepanel.diagnostics import Level
+from sourcepanel.project import Report
+
+
+@click.command()
+@click.argument("pages", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Machine-readable output, see below.")
+@click.option("--strict/--no-strict", default=True, show_default=True, help="Whether warnings fail.")
+@click.option("--stats", is_flag=True, help="Counts per page.")
+@click.pass_obj
+def check(session: Session, pages: tuple[Path, ...], as_json: bool, strict: bool, stats: bool) -> None:
+    """Hold the references of PAGES (default: all) against the pin and the lock.
+
+    \b
+    --json prints one object:
+      version      1; new keys may appear, none changes its meaning
+      diagnostics  list of {code, level, page, line, link, message, fix}
+      pages        {page: {references, from_source, from_lock, findings}}
+      counts       {pages, references, from_source, from_lock, unchecked,
+                    error, warning, info}
+    """
+    project = session.open()
+    names = [page_name(project, page) for page in pages] or None
+    with session.progress(len(names or project.config.page_names())) as seen:
+        report = project.check(names, seen=seen)
+    if as_json:
+        click.echo(json.dumps(_as_json(report), ensure_ascii=False, indent=2))
+    else:
+        for finding in report.diagnostics:
+            print_finding(session.out, finding)
+        if stats:
+            session.out.print(_table(report))
+        if not session.quiet:
+            session.out.print(_summary(report), soft_wrap=True)
+    sys.exit(int(report.fails(strict=strict)))
+
+
+def _as_json(report: Report) -> dict[str, object]:
+    levels = {level.value: report.count(level) for level in (Level.ERROR, Level.WARNING, Level.INFO)}
+    return {
+        "version": 1,
+        "diagnostics": [asdict(finding) for finding in report.diagnostics],
+        "pages": {
+            page.page: {
+                "references": page.total,
+                "from_source": page.from_source,
+                "from_lock": page.from_lock,
+                "findings": len(page.diagnostics),
+            }
+            for page in report.pages
+        },
+        "counts": {
+            "pages": len(report.pages),
+            "references": report.total,
+            "from_source": report.from_source,
+            "from_lock": report.from_lock,
+            "unchecked": report.total - report.from_source - report.from_lock,
+            **levels,
+        },
+    }
+
+
+def _table(report: Report) -> Table:
+    table = Table(box=None, header_style="bold")
+    table.add_column("page", overflow="fold")
+    for column in ("references", "by source", "by lock", "unchecked", "findings"):
+        table.add_column(column, justify="right")
+    for page in report.pages:
+        counts = (page.total, page.from_source, page.from_lock, page.total - page.checked, len(page.diagnostics))
+        table.add_row(escape(page.page), *map(str, counts))
+    return table
+
+
+def _summary(report: Report) -> str:
+    checked = report.from_source + report.from_lock
+    share = f"{100 * checked / report.total:.0f} %" if report.total else "100 %"
+    if report.total and checked < report.total and share == "100 %":
+        share = "99 %"
+    by_lock = f", {report.from_lock} of them by the lock alone" if report.from_lock else ""
+    found = [f"{n} {level}{'s' * (n != 1)}" for level in (Level.ERROR, Level.WARNING) if (n := report.count(level))]
+    return f"{share} of {report.total} references in {len(report.pages)} pages checked{by_lock}: " + (
+        ", ".join(found) or "all right"
+    )
