@@ -129,7 +129,7 @@ def _file_view(
         return {"kind": "binary", "blob": file.blob}
     rendered = render_cached(file, cache=cache)
     notice = "latin1" if file.encoding == "latin-1" else ""
-    if lexer_for(file.path) is not None and not rendered.language:
+    if not rendered.language and lexer_for(file.path) is not None:
         notice = "plain"
     return {
         "kind": "file",

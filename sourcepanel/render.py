@@ -99,12 +99,14 @@ def render_source(file: SourceFile) -> Rendered:
 def render_cached(file: SourceFile, *, cache: Path | None) -> Rendered:
     """The same, kept under `cache/render`; an entry that cannot be read or written only costs the time.
 
-    The name of an entry holds everything the output depends on: blob, lexer, Pygments and `RENDERER`.
+    The name of an entry holds everything the output depends on: blob, file name (it chooses the lexer), Pygments and
+    `RENDERER`.
     """
     if cache is None:
         return render_source(file)
-    lexer = lexer_for(file.path)
-    parts = (file.blob, lexer.name if lexer else "", pygments.__version__, RENDERER, PurePosixPath(file.path).suffix)
+    # Not the lexer itself: to make one takes longer than to read an entry.
+    kind = PurePosixPath(file.path).suffix if file.path.endswith(".py") else PurePosixPath(file.path).name
+    parts = (file.blob, kind, pygments.__version__, RENDERER)
     name = hashlib.sha256(repr(parts).encode()).hexdigest()
     entry = cache / "render" / name[:2] / f"{name}.json"
     with suppress(OSError, ValueError, TypeError, KeyError):
@@ -118,10 +120,12 @@ def render_cached(file: SourceFile, *, cache: Path | None) -> Rendered:
 def lexer_for(path: str) -> Lexer | None:
     """The lexer for a file's name; None for plain text."""
     # Pygments tries a name on a thousand patterns; what ends in .py is Python by all of them.
-    return _PYTHON if path.endswith(".py") else _lexer(PurePosixPath(path).name)
+    return _python() if path.endswith(".py") else _lexer(PurePosixPath(path).name)
 
 
-_PYTHON = PythonLexer()
+@lru_cache(maxsize=1)
+def _python() -> Lexer:
+    return PythonLexer()
 
 
 @lru_cache(maxsize=512)
