@@ -19,6 +19,7 @@ TRACES = ROOT / "docs" / "traces"
 RECORDINGS: dict[str, list[str]] = {
     "ch02": ["--np", "4", "--tp", "2", "--pp", "2"],
     "ch02-16": ["--np", "1", "--world", "16", "--tp", "2", "--pp", "4"],
+    "ch05": ["--np", "4"],
     "ch10": ["--np", "4"],
     "ch10-sp": ["--np", "4", "--sp"],
     "ch11": ["--np", "4"],

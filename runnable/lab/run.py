@@ -145,6 +145,7 @@ class Lab:
         *,
         lr: float,
         reference: Mapping[str, tuple[torch.Tensor, torch.Tensor]],
+        label: str = "",
     ) -> None:
         """Step by plain SGD, and hold every gradient and every parameter after it against the reference.
 
@@ -152,13 +153,13 @@ class Lab:
         """
         named = list(named)
         for name, p in named:
-            self.check(f"grad {name}", p.grad, reference[name][1])
+            self.check(f"grad {label}{name}", p.grad, reference[name][1])
         with self.phase("optimizer"), torch.no_grad():
             for _, p in named:
                 p -= lr * p.grad
         for name, p in named:
             weight, grad = reference[name]
-            self.check(f"SGD 后 {name}", p, weight - lr * grad)
+            self.check(f"SGD 后 {label}{name}", p, weight - lr * grad)
 
     def gather(self, value: object) -> list[Any]:
         """A value from every rank, on every rank; not recorded."""
