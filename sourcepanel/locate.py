@@ -29,7 +29,7 @@ _FROM_DIGITS = {ord("0") + n: _ZERO + n for n in range(10)}
 _TO_DIGITS = {_ZERO + n: str(n) for n in range(10)}
 
 # A mark between a backslash and what it escapes would undo the escape.
-_CODE = re.compile(r"[^`\s]+::[^`\s]+(?<!\\)(?=`|[ ]``)")
+_CODE = re.compile(r"(?<!:)::(?!:)[^`\s]{1,200}(?<!\\)(?=`|[ ]``)")
 _LABEL = re.compile(r"\[([^\[\]]+)(?<!\\)\]")
 _FENCE = re.compile(r"[ \t>]*(`{3,}(?=[^`]*$)|~{3,})")
 FRONT_MATTER = re.compile(r"---[ \t]*\n(.*?\n)(?:---|\.\.\.)[ \t]*\n", re.DOTALL)
@@ -53,9 +53,9 @@ class PageLines:
         self._tab_length = tab_length
         self._taken: Counter[tuple[str, int]] = Counter()
         hosts = {urlsplit(url.lower()).netloc.removeprefix("www.") for url in urls} | {RAW_HOST}
-        address = rf"(?:https?:)?//(?:[^\s/@]*@)?(?:www\.)?(?:{'|'.join(map(re.escape, sorted(hosts)))})(?::[0-9]+)?/"
+        address = rf"//(?:[^\s/@]*@)?(?:www\.)?(?:{'|'.join(map(re.escape, sorted(hosts)))})(?::[0-9]+)?/"
         self._address = re.compile(address, re.I)
-        self._definition = re.compile(rf"(?m)^[ \t>]*\[([^\[\]^][^\[\]]*)\]:\s*<?(?={address})", re.I)
+        self._definition = re.compile(rf"(?m)^[ \t>]*\[([^\[\]^][^\[\]]*)\]:\s*<?(?:https?:)?{address}", re.I)
 
     def marked(self) -> list[str]:
         """The body with a mark at each place that may become a reference."""
@@ -136,7 +136,7 @@ def _numbers(body: Sequence[str], file: str | None) -> list[int]:
     """The line in the file of each line of the body; where another extension rewrote some, the nearest one."""
     if file is None:
         return list(range(1, len(body) + 1))
-    lines = file.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    lines = file.replace("\r\n", "\n").split("\n")
     if lines[len(lines) - len(body) :] == list(body):
         return list(range(len(lines) - len(body) + 1, len(lines) + 1))
     numbers = [1] * len(body)

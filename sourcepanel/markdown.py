@@ -168,10 +168,10 @@ class _Links(Treeprocessor):
             if isinstance(block, str):
                 stash[index] = strip_marks(rewrite_links(block, self._raw) if "<a" in block.lower() else block)
         for element in root.iter():
-            element.text = _cleaned(element.text)
-            element.tail = _cleaned(element.tail)
+            element.text, element.tail = _cleaned(element.text), _cleaned(element.tail)
             for name, value in element.items():
-                element.set(name, strip_marks(value))
+                if (clean := strip_marks(value)) is not value:
+                    element.set(name, clean)
 
     def _visit(self, parent: Element, *, linked: bool) -> None:
         for index, child in enumerate(parent):
@@ -255,4 +255,4 @@ class _Cleaner(Postprocessor):
 def _cleaned(text: str | None) -> str | None:
     """Without marks; an `AtomicString` stays one, so that no later extension reads it as Markdown."""
     clean = strip_marks(text) if text else text
-    return AtomicString(clean) if isinstance(text, AtomicString) and clean is not None else clean
+    return AtomicString(clean) if clean is not text and isinstance(text, AtomicString) else clean

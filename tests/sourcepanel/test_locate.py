@@ -7,7 +7,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from markdown import Markdown
 
@@ -110,7 +110,7 @@ def test_lines_count_from_the_top_of_the_file():
 
 def test_windows_line_ends():
     body = fill("[x](LINK)\n\nCODE\n- CODE\n")
-    _, found = convert(body.replace("\n", "\r\n"), file=f"\ufeff---\na: b\n---\n{body}".replace("\n", "\r\n"))
+    _, found = convert(body.replace("\n", "\r\n"), file=f"---\na: b\n---\n{body}".replace("\n", "\r\n"))
     assert [f.line for f in found] == [4, 6, 7]
 
 
@@ -181,7 +181,17 @@ def test_references_made_of_a_fenced_block_stand_in_it():
     assert [(f.source.symbol, f.line) for f in found] == expected
 
 
+def test_what_others_read_before_markdown_is_not_marked():
+    front = "---\nsource: https://github.com/x\n---\n"
+    md = Markdown(extensions=["meta", SourcePanelExtension(REPOSITORIES, lambda: Page(name="page.md"), id)])
+    assert md.convert(f"{front}\nx") == "<p>x</p>"
+    assert md.Meta["source"] == ["https://github.com/x"]
+    for text in (f"{front}x", '--8<-- "https://github.com/x.md"', "```\nhttps://github.com/x `a::b`\n```"):
+        assert PageLines(text.split("\n"), urls=[HOME]).marked() == text.split("\n")
+
+
 def test_a_text_that_no_mark_reached_is_looked_for():
+    assert PageLines(["a.py::f", "```", "a.py::f", "```"]).take("a.py::f") == ("a.py::f", 3)
     lines = PageLines(["a.py::ff", "x a.py::f", "a.py::f"])
     assert [lines.take(text) for text in ("a.py::f", "a.py::f", "a.py::f", "b")] == [
         ("a.py::f", 2),
@@ -224,6 +234,9 @@ SCRAPS = st.sampled_from([
 
 @settings(deadline=None)
 @given(st.lists(SCRAPS, max_size=30).map("".join), st.sampled_from(list(EXTENSIONS)))
+@example("a::b\\`", "plain")
+@example("[r\\]\n\n[r\\]: https://github.com/x", "plain")
+@example("https://github.com/x\t.", "plain")
 def test_a_page_without_references_is_left_exactly_as_it_is(text, extensions):
     md = Markdown(extensions=EXTENSIONS[extensions], extension_configs=CONFIGS)
     html, found = convert(text, extensions=extensions)

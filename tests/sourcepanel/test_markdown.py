@@ -153,8 +153,10 @@ def test_a_broken_reference_is_shown_as_written_and_says_why(project):
 
 
 def test_text_that_looks_like_markup_stays_text(project):
-    html, _, _ = render('`a/x.py::<img/src=x>` `tiny/x&lt;y.py::f` `tiny/a"b.py::f`', project)
+    html, _, found = render('`a/x.py::<img/src=x>` `a/x&lt;y.py::f` `a/"b.py::f`', project)
     assert "<img" not in html
+    assert "<code>a/x&amp;lt;y.py::f</code></span>" in html
+    assert [f.raw for f in found] == ["a/x&lt;y.py::f"]
 
 
 def test_the_same_link_a_thousand_times(project):
