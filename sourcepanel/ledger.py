@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 
+from sourcepanel.likeness import likeness
 from sourcepanel.lock import page_entry
 from sourcepanel.reference import Reference
 
 LOCK = "`sourcepanel lock`"
+_WORD = re.compile(r"[^\s`()<>\[\]\"']*(?:::|/)[^\s`()<>\[\]\"']*")
 
 
 @dataclass(frozen=True)
@@ -63,27 +64,29 @@ def audit(references: Sequence[Reference], *, locked: Mapping[str, int]) -> Audi
     return Audit(tuple(unlocked), tuple(sorted((entry, count) for entry, count in left.items() if count > 0)))
 
 
-def looks_like(entry: str, text: str) -> int:
-    """The line of a page that holds what this entry may have been, 1 where nothing is near."""
+def looks_like(entry: str, text: str, *, known: Container[str] = ()) -> int:
+    """The line of a page that holds what this entry may have been, 1 where nothing is near.
+
+    `known` are the page's references as written: what is still one cannot be what this has become.
+    """
     key = re.sub(r" \(.*\)$", "", entry.partition(":")[2])
     best, line = 0.8, 1
     for number, content in enumerate(text.split("\n"), 1):
-        for word in re.findall(r"[^\s`()<>\[\]\"']+", content):
-            # An address ends in the key; a little more room lets letters be too many.
-            matcher = SequenceMatcher(None, key, word[-len(key) - 2 :], autojunk=False)
-            if matcher.real_quick_ratio() > best and matcher.quick_ratio() > best and (ratio := matcher.ratio()) > best:
+        for word in _WORD.findall(content):
+            if word in known:
+                continue
+            # An address ends in the key; a letter may be missing or too many.
+            ratio = max(likeness(key, word[-length:]) for length in (len(key), len(key) + 1, len(key) - 1))
+            if ratio > best:
                 best, line = ratio, number
     return line
 
 
 def _nearest(entry: str, candidates: Sequence[str]) -> str | None:
     """The entry this one was most likely made from: the same file, or nearly the same spelling."""
-
-    def likeness(other: str) -> float:
-        return SequenceMatcher(None, entry, other, autojunk=False).ratio()
-
-    close = [other for other in candidates if _file(other) == _file(entry) or likeness(other) > 0.9]
-    return max(close, key=likeness, default=None)
+    scored = [(likeness(entry, other), other) for other in candidates]
+    close = [(score, other) for score, other in scored if score > 0.9 or _file(other) == _file(entry)]
+    return max(close)[1] if close else None
 
 
 def _file(entry: str) -> str:

@@ -6,10 +6,8 @@ merge rarely conflicts. It holds no source text.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
-import os
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -18,6 +16,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from sourcepanel.errors import LockError
+from sourcepanel.files import write_atomically
 from sourcepanel.reference import Reference
 
 VERSION: Literal[1] = 1
@@ -159,16 +158,12 @@ def format_lock(lock: Lock) -> str:
 
 def write_lock(lock: Lock, path: Path) -> bool:
     """Write it if it differs from what stands there, whole or not at all; returns whether it wrote."""
-    data = format_lock(lock).encode()
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    text = format_lock(lock)
     try:
-        if path.exists() and path.read_bytes() == data:
+        if path.exists() and path.read_bytes() == text.encode():
             return False
-        temporary.write_bytes(data)
-        temporary.replace(path)
+        write_atomically(path, text)
     except OSError as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
         reason = error.strerror or str(error)
         raise LockError(f"{path}: cannot be written: {reason}; the old lock is untouched") from None
     return True

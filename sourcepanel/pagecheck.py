@@ -118,7 +118,7 @@ class PageCheck:
         message = f"the lock holds {entry} for this page{times}, which the page does not"
         level = self._verifier.level(Code.STALE_LOCK)
         fix = f"mend the link that it was, or run {LOCK}"
-        line = looks_like(entry, text)
+        line = looks_like(entry, text, known={found.raw for found, _, _ in self._found})
         finding = Diagnostic(
             code=Code.STALE_LOCK, level=level, page=self.page, line=line, link=entry, message=message, fix=fix
         )

@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import Literal
 
 from sourcepanel.config import Repository
+from sourcepanel.likeness import is_slip
 from sourcepanel.lock import RepositoryLock, text_hash
 from sourcepanel.snapshot.base import Snapshot, git_blob_id
 from sourcepanel.symbol_cache import cached_symbols
@@ -134,7 +135,7 @@ class Source:
         return path in self.folders or path in self.seen or bool(self.locked and path in self.locked.files)
 
     def nearest(self, path: str) -> tuple[str, ...]:
-        """Up to three paths a person may have meant: the same file name elsewhere first, then by spelling."""
+        """Up to three paths a person may have meant: one letter off, else the same name elsewhere, else near."""
         if path not in self._near:
             self._near[path] = self._nearest(path)
         return self._near[path]
@@ -142,10 +143,12 @@ class Source:
     def _nearest(self, path: str, *, n: int = 3) -> tuple[str, ...]:
         name = PurePosixPath(path).name
         known = [*self.paths, *(f"{folder}/" for folder in sorted(self.folders) if folder)]
-        same = [known_path for known_path in known if PurePosixPath(known_path).name == name]
-        same.sort(key=lambda known_path: -difflib.SequenceMatcher(None, path, known_path).ratio())
-        # A slip is seldom more than a few letters: this filter spares comparing with thousands of paths.
-        close = [p for p in known if abs(len(p) - len(path)) <= max(4, len(path) // 4)]
+        if slips := [other for other in known if is_slip(path, other)]:
+            return tuple(slips[:n])
+        same = [other for other in known if PurePosixPath(other).name == name]
+        same.sort(key=lambda other: -difflib.SequenceMatcher(None, path, other).ratio())
+        # This filter spares comparing with thousands of paths.
+        close = [other for other in known if abs(len(other) - len(path)) <= max(4, len(path) // 4)]
         return tuple(dict.fromkeys([*same, *difflib.get_close_matches(path, close, n=n, cutoff=0.75)]))[:n]
 
 

@@ -87,11 +87,9 @@ def _table(report: Report) -> Table:
 
 def _summary(report: Report) -> str:
     checked = report.from_source + report.from_lock
-    share = f"{100 * checked / report.total:.0f} %" if report.total else "100 %"
-    if report.total and checked < report.total and share == "100 %":
-        share = "99 %"
+    share = 100 * checked // report.total if report.total else 100
     by_lock = f", {report.from_lock} of them by the lock alone" if report.from_lock else ""
     found = [f"{n} {level}{'s' * (n != 1)}" for level in (Level.ERROR, Level.WARNING) if (n := report.count(level))]
-    return f"{share} of {report.total} references in {len(report.pages)} pages checked{by_lock}: " + (
+    return f"{share} % of {report.total} references in {len(report.pages)} pages checked{by_lock}: " + (
         ", ".join(found) or "all right"
     )

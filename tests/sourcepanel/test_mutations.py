@@ -26,6 +26,7 @@ then [the same]({PIN}tiny/training.py#L29-L41) and [again]({PIN}tiny/training.py
 | [{PIN}README.md]({PIN}README.md) | [`main`]({PIN}pretrain.py#L6) |
 
 - `pretrain.py::main` twice: `pretrain.py::main`
+- `pretrain.py::main` once more
 - [core]({URL}/tree/v2.0/tiny/core) and [another][there], [`A`]({PIN}tiny/data/form_feed.py#L1)
 
 [there]: {PIN}docs/a%20b%23c.md

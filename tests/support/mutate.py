@@ -38,9 +38,15 @@ class Slip:
         return text[start : self.offset] + self.new + text[self.offset + 1 : end]
 
 
-def slips(text: str, references: Sequence[Reference]) -> list[Slip]:
-    """All slips of all references of a page."""
-    return [slip for reference in references for slip in _slips(text, reference)]
+def slips(text: str, references: Sequence[Reference], *, every: bool = True) -> list[Slip]:
+    """All slips of all references of a page; without `every` one slip for each digit and letter."""
+    made = [slip for reference in references for slip in _slips(text, reference)]
+    if every:
+        return made
+    first: dict[tuple[int, int], Slip] = {}
+    for slip in made:
+        first.setdefault((id(slip.reference), slip.offset), slip)
+    return list(first.values())
 
 
 def apply(text: str, made: Sequence[Slip]) -> str:
@@ -50,7 +56,7 @@ def apply(text: str, made: Sequence[Slip]) -> str:
     return text
 
 
-def survivors(project: Project, page: str, *, work: Path) -> tuple[list[Slip], int]:
+def survivors(project: Project, page: str, *, work: Path, every: bool = True) -> tuple[list[Slip], int]:
     """The slips that no check notices on their own line, and how many were tried.
 
     Each round makes one slip in every reference at once; what a round does not notice is tried again alone, for
@@ -61,13 +67,13 @@ def survivors(project: Project, page: str, *, work: Path) -> tuple[list[Slip], i
     project = replace(project, config=config.model_copy(update={"docs": work}))
     before = _check(project, page, text, work)
     assert not before.fails(), f"the page must be right to begin with: {before.diagnostics[:3]}"
-    every = slips(text, before.pages[0].references)
+    tried = slips(text, before.pages[0].references, every=every)
 
     def unnoticed(made: list[Slip]) -> list[Slip]:
         return _unnoticed(text, made, _check(project, page, apply(text, made), work).diagnostics)
 
-    missed = [slip for made in _rounds(every) for slip in unnoticed(made)]
-    return [slip for slip in missed if unnoticed([slip])], len(every)
+    missed = [slip for made in _rounds(tried) for slip in unnoticed(made)]
+    return [slip for slip in missed if unnoticed([slip])], len(tried)
 
 
 def _check(project: Project, page: str, text: str, work: Path) -> Report:
