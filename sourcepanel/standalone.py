@@ -9,10 +9,11 @@ from __future__ import annotations
 import logging
 from functools import cached_property
 from pathlib import Path
+from xml.etree.ElementTree import Element
 
 from markdown import Markdown
-from markdown.postprocessors import Postprocessor
 from markdown.preprocessors import Preprocessor
+from markdown.treeprocessors import Treeprocessor
 
 from sourcepanel.collect import read_page
 from sourcepanel.config import CONFIG_NAME
@@ -46,7 +47,7 @@ class StandaloneExtension(SourcePanelExtension):
         notes = NotesExtension.of(self.project.config, page=lambda: self._page.name, language=self.language)
         notes.extendMarkdown(md)
         md.preprocessors.register(_Begin(md, self), "sourcepanel-page", 101)
-        md.postprocessors.register(_End(md, self), "sourcepanel-page", -11)
+        md.treeprocessors.register(_End(md, self), "sourcepanel-page", 19.9)
 
     def begin(self, body: str) -> None:
         """A page begins; it is the one whose file ends in this text."""
@@ -82,14 +83,15 @@ class _Begin(Preprocessor):
         return lines
 
 
-class _End(Postprocessor):
+class _End(Treeprocessor):
+    """Right after the references are found; a postprocessor would run again for each entry of a table of contents."""
+
     def __init__(self, md: Markdown, extension: StandaloneExtension) -> None:
         super().__init__(md)
         self._extension = extension
 
-    def run(self, text: str) -> str:
+    def run(self, root: Element) -> None:
         self._extension.end()
-        return text
 
 
 def makeExtension(**options: str) -> StandaloneExtension:  # noqa: N802 - Python-Markdown's name

@@ -54,7 +54,8 @@ def test_a_finding_names_page_and_line(config, caplog):
     page.write_text(NOTE.replace("::main", "::mian"), encoding="utf-8")
     html = convert(config, page.read_text(encoding="utf-8").partition("---\n\n")[2])
     assert html.count("data-src=") == 1
-    assert told(caplog)[0].startswith("a.md:7: pretrain.py defines no mian; did you mean main (L6-L7)?")
+    (message,) = told(caplog)
+    assert message.startswith("a.md:7: pretrain.py defines no mian; did you mean main (L6-L7)?")
 
 
 def test_a_text_that_is_no_page_is_checked_without_the_lock(config, caplog):
@@ -65,7 +66,7 @@ def test_a_text_that_is_no_page_is_checked_without_the_lock(config, caplog):
 
 
 def test_one_converter_may_read_many_pages(config, caplog):
-    md = Markdown(extensions=[NAME], extension_configs={NAME: {"config": str(config.root / "sourcepanel.toml")}})
+    md = Markdown(extensions=["toc", NAME], extension_configs={NAME: {"config": str(config.root / "sourcepanel.toml")}})
     for _ in range(2):
         assert md.reset().convert(NOTE).count("data-src=") == 2
         assert "data-src" not in md.reset().convert("# Other")
