@@ -5,10 +5,11 @@ What this package exports is its public API; names that are only found in its mo
 
 from __future__ import annotations
 
-from sourcepanel.config import Alias, Config, License, Repository, Wheel, load_config
+from sourcepanel.config import Alias, Config, License, Repository, Version, Wheel, load_config
 from sourcepanel.diagnostics import Code, Diagnostic, Level
 from sourcepanel.errors import (
     ConfigError,
+    DriftError,
     LockError,
     PageError,
     PathNotFound,
@@ -46,6 +47,7 @@ __all__ = [
     "Config",
     "ConfigError",
     "Diagnostic",
+    "DriftError",
     "FileFacts",
     "Finding",
     "Level",
@@ -80,6 +82,7 @@ __all__ = [
     "SymbolTable",
     "Target",
     "Verifier",
+    "Version",
     "Wheel",
     "format_link",
     "load_config",

@@ -42,6 +42,18 @@ class Wheel(_Table):
     """Accepted checksums of the wheel file (one per platform); empty accepts any, the lock still checks each file."""
 
 
+class Version(_Table):
+    """Another version of a repository, to which `drift` and `repin` can look."""
+
+    ref: str
+    """Tag or branch, for people."""
+    commit: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{40}$")]
+    wheel: str | None = None
+    """Version of the wheel's package that carries (part of) that tree."""
+    sha256: tuple[str, ...] = ()
+    """As for `Wheel`."""
+
+
 class License(_Table):
     """The notice shown beside every source view."""
 
@@ -66,6 +78,8 @@ class Repository(_Table):
     """Local clone; `SOURCEPANEL_CHECKOUT` overrides it (`name=path` when there are several repositories)."""
     wheel: Wheel | None = None
     license: License
+    versions: tuple[Version, ...] = ()
+    """Versions that can be named without a clone at hand; the pin itself need not be among them."""
 
 
 class Notes(_Table):
@@ -156,5 +170,5 @@ def _explain(path: Path, text: str, error: object) -> str:
 
 
 def _known_keys() -> set[str]:
-    tables = (Config, Repository, Alias, Wheel, License, Notes)
+    tables = (Config, Repository, Alias, Wheel, License, Version, Notes)
     return {name for table in tables for name in table.model_fields} - {"root"} | {code.value for code in Code}

@@ -19,6 +19,10 @@ class PageError(SourcePanelError):
     """A Markdown page cannot be read, e.g. because it is not UTF-8."""
 
 
+class DriftError(SourcePanelError):
+    """What `drift` or `repin` is asked for cannot be done: a bad case, a dirty tree, a page that cannot be rewritten."""
+
+
 class LockError(SourcePanelError):
     """The lock cannot be read, or was written by a newer version."""
 

@@ -8,6 +8,7 @@ import click
 from rich.console import Console
 
 from sourcepanel.cli.check import check
+from sourcepanel.cli.drift import drift
 from sourcepanel.cli.lock import lock
 from sourcepanel.cli.session import Group, Session
 from sourcepanel.config import CONFIG_NAME
@@ -32,5 +33,5 @@ def main(ctx: click.Context, config: Path, quiet: bool) -> None:
     ctx.obj = Session(config, Console(highlight=False), Console(stderr=True, highlight=False), quiet)
 
 
-for command in (check, lock):
+for command in (check, drift, lock):
     main.add_command(command)

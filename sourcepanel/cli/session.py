@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import Progress
 
+from sourcepanel.config import Config, load_config
 from sourcepanel.diagnostics import Diagnostic, Level
 from sourcepanel.errors import SourcePanelError
 from sourcepanel.project import Project
@@ -33,6 +34,10 @@ class Session:
     def open(self) -> Project:
         """The project that the configuration names."""
         return Project.open(self.config, notify=self.notify)
+
+    def load(self) -> Config:
+        """The configuration alone."""
+        return load_config(self.config)
 
     def notify(self, line: str) -> None:
         """One line of progress."""

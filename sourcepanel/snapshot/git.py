@@ -39,7 +39,7 @@ _QUIET = {
 }
 
 
-def _aimed_at(folder: Path, common: Path) -> dict[str, str]:
+def aimed_at(folder: Path, common: Path) -> dict[str, str]:
     """Names the repository outright.
 
     A mirror without a config file needs it, and so do we inside a git hook, where git's own variables
@@ -139,6 +139,25 @@ class GitSnapshot:
         return self._opened[1]
 
 
+def commit_of(folder: Path, name: str) -> str:
+    """The full id of the commit that a tag, a branch or an abbreviated id names in this clone.
+
+    Raises `SnapshotUnavailable` where it names none.
+    """
+    if not folder.is_dir():
+        raise SnapshotUnavailable(f"no clone at {folder}", fix="name the folder of a git clone, or of a bare one")
+    repo = _open(folder)
+    from git import GitCommandError
+
+    try:
+        return str(repo.git.rev_parse("--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"))
+    except GitCommandError:
+        what = f"{folder} holds no tag, branch or commit {name}"
+        raise SnapshotUnavailable(what, fix=f"run: git -C {folder} fetch --tags") from None
+    finally:
+        repo.close()
+
+
 def open_checkout(repository: Repository, path: Path, *, name: str) -> GitSnapshot:
     """The pin in a local clone, mirror or bare repository; `name` is how messages call the folder."""
     if not path.is_dir():
@@ -204,7 +223,7 @@ def _fetch(repository: Repository, place: Path, *, cache: Cache) -> None:
 
 def _git(place: Path, *args: str, timeout: float, on_line: Callable[[str], None] = lambda line: None) -> Finished:
     options = ("-c", "gc.auto=0", "-c", "maintenance.auto=false", "-c", "protocol.version=2")
-    env = {name: value for name, value in os.environ.items() if name != "GIT_WORK_TREE"} | _aimed_at(place, place)
+    env = {name: value for name, value in os.environ.items() if name != "GIT_WORK_TREE"} | aimed_at(place, place)
     try:
         return run(["git", *options, *args], timeout=timeout, env=env, on_line=on_line)
     except FileNotFoundError:
@@ -230,5 +249,5 @@ def _open(folder: Path) -> Repo:
             f"{folder} is not a git repository", fix="name a clone of the pinned repository"
         ) from None
     # A `git replace` must not show another file under the pin's name.
-    repo.git.update_environment(**_aimed_at(Path(repo.git_dir), Path(repo.common_dir)), GIT_NO_REPLACE_OBJECTS="1")
+    repo.git.update_environment(**aimed_at(Path(repo.git_dir), Path(repo.common_dir)), GIT_NO_REPLACE_OBJECTS="1")
     return repo

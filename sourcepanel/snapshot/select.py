@@ -50,6 +50,16 @@ def open_snapshot(
     return PinnedSnapshot(opened, blobs, fix)
 
 
+def local_checkout(repository: Repository, *, root: Path) -> Path | None:
+    """The local clone that `open_snapshot` would read, or None where it would look elsewhere."""
+    if os.environ.get("SOURCEPANEL_BACKEND", "").strip() not in ("", "checkout"):
+        return None
+    if named := _checkout_from_environment(repository.name):
+        return Path.cwd() / named.expanduser()
+    folder = root / repository.checkout.expanduser() if repository.checkout else None
+    return folder if folder and folder.exists() else None
+
+
 def _open(
     repository: Repository, *, root: Path, store: Cache, notify: Callable[[str], None], blobs: Mapping[str, str]
 ) -> Snapshot:

@@ -87,19 +87,21 @@ def wheel_files(files: Mapping[str, bytes] | None = None) -> dict[str, bytes]:
     return {path: data for path, data in (files or tree.V2).items() if path.startswith("tiny/")}
 
 
-def build_wheel(folder: Path, files: Mapping[str, bytes] | None = None, *, record: bytes | None = None) -> Path:
-    """A wheel of package `tiny-engine` 2.0; `record` replaces the RECORD that belongs to the files."""
+def build_wheel(
+    folder: Path, files: Mapping[str, bytes] | None = None, *, record: bytes | None = None, version: str = "2.0"
+) -> Path:
+    """A wheel of package `tiny-engine`; `record` replaces the RECORD that belongs to the files."""
     files = wheel_files() if files is None else files
-    info = "tiny_engine-2.0.dist-info"
+    info = f"tiny_engine-{version}.dist-info"
     members = {
         **files,
-        f"{info}/METADATA": b"Metadata-Version: 2.1\nName: tiny-engine\nVersion: 2.0\n",
+        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: tiny-engine\nVersion: {version}\n".encode(),
         f"{info}/WHEEL": b"Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
     }
     rows = [f"{name},{_record_hash(data)},{len(data)}" for name, data in members.items()]
     members[f"{info}/RECORD"] = record or "\n".join([*rows, f"{info}/RECORD,,", ""]).encode()
     folder.mkdir(parents=True, exist_ok=True)
-    wheel = folder / "tiny_engine-2.0-py3-none-any.whl"
+    wheel = folder / f"tiny_engine-{version}-py3-none-any.whl"
     with zipfile.ZipFile(wheel, "w") as archive:
         for name, data in members.items():
             archive.writestr(zipfile.ZipInfo(name, (2026, 1, 1, 0, 0, 0)), data)
