@@ -9,6 +9,7 @@ import markdown
 import pytest
 
 from sourcepanel.collect import read_extensions
+from sourcepanel.notes import reading_time
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -49,3 +50,13 @@ def test_no_asset_asks_another_host(path: Path):
 
 def test_mkdocs_does_not_ask_for_the_stars_of_a_repository():
     assert "repo_url:" not in (ROOT / "mkdocs.yml").read_text(encoding="utf-8").replace("No repo_url:", "")
+
+
+def test_the_page_on_reading_time_gives_the_rates_that_are_used():
+    page = (ROOT / "docs/about/reading-time.md").read_text(encoding="utf-8")
+    rates = re.findall(r"\| 每(?:分钟|小时) (\d+) [字词行] \|", page)
+    assert [int(rate) for rate in rates] == [
+        reading_time.CHARACTERS_PER_MINUTE,
+        reading_time.WORDS_PER_MINUTE,
+        round(reading_time.CODE_LINES_PER_MINUTE * 60),
+    ]

@@ -1,16 +1,61 @@
 /**
- * What readers paste into the search is not the query language of its index: `--tensor-model-parallel-size` would
- * mean "without these words", and find nothing. So signs that begin a word are taken out before the worker sees them.
+ * Rewrites what a reader asks into what the theme's search understands, on its way to the worker.
+ *
+ * - Signs that begin a word are syntax to the index: `--tensor-model-parallel-size` would mean "without these words",
+ *   and find nothing. They are taken out.
+ * - The theme cuts a run of Chinese into the words of its index, but never looks at the run's last character, so that
+ *   梯度同步 asks for 梯度 alone, and it cannot find 量并 in 张量并行. The runs are cut here, by the same words.
  */
 (function () {
   "use strict";
-  const QUERY = 2; // The theme's number for this kind of message.
+  const SETUP = 0; // The theme's numbers for its kinds of messages.
+  const QUERY = 2;
+  const BORDER = "\u200b"; // Stands between the words of the indexed text.
+  const TAIL = "々"; // A character that no word holds: with it, the theme sees the whole of the word before it.
+  const LONGEST = 12;
   const prototype = window.Worker.prototype;
   const send = prototype.postMessage;
 
+  /** @type {string[]} */
+  let texts = [];
+  /** @type {Set<string>} */
+  let known = new Set();
+
+  /** @param {{ title: string, text: string }[]} docs */
+  function learn(docs) {
+    texts = docs.flatMap(({ title, text }) => [title, text]);
+    known = new Set(texts.flatMap((text) => text.match(/\p{sc=Han}+/gu) ?? []));
+  }
+
+  /** The words around each place where the run stands as written. @param {string} run */
+  function around(run) {
+    const place = new RegExp(`\\p{sc=Han}*${[...run].join(`${BORDER}?`)}\\p{sc=Han}*`, "gu");
+    return texts.flatMap((text) => text.match(place) ?? []).flatMap((match) => match.split(BORDER));
+  }
+
+  /** The longest known words from left to right; what lies between stays as it is. @param {string} run */
+  function cut(run) {
+    const words = [""];
+    for (let at = 0; at < run.length; ) {
+      let end = Math.min(run.length, at + LONGEST);
+      while (end > at && !known.has(run.slice(at, end))) end -= 1;
+      if (end > at) words.push(run.slice(at, end), "");
+      else words[words.length - 1] += run[at];
+      at = Math.max(end, at + 1);
+    }
+    return words.filter(Boolean);
+  }
+
+  /** @param {string} run */
+  function words(run) {
+    const found = known.has(run) ? [run] : [...new Set(around(run))];
+    return (found.length ? found : cut(run)).map((word) => (known.has(word) ? word + TAIL : word)).join(" ");
+  }
+
   /** @param {string} text */
-  function plain(text) {
-    return text.replace(/(^|[\s（(【\[“"'])[-+~^*:：]+(?=\S)/gu, "$1");
+  function rewrite(text) {
+    const plain = text.replace(/(^|[\s（(【[“"'])[-+~^*:：]+(?=\S)/gu, "$1");
+    return plain.replace(/\p{sc=Han}+/gu, words);
   }
 
   /**
@@ -19,7 +64,9 @@
    * @param {any[]} rest
    */
   prototype.postMessage = function (message, ...rest) {
-    const isQuery = message && message.type === QUERY && typeof message.data === "string";
-    send.call(this, isQuery ? { ...message, data: plain(message.data) } : message, .../** @type {[any]} */ (rest));
+    let sent = message;
+    if (message?.type === SETUP && Array.isArray(message.data?.docs)) learn(message.data.docs);
+    if (message?.type === QUERY && typeof message.data === "string") sent = { ...message, data: rewrite(message.data) };
+    send.call(this, sent, .../** @type {[any]} */ (rest));
   };
 })();
