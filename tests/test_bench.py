@@ -67,11 +67,11 @@ def test_figures_of_merit(bench):
     def runs(seconds):
         return [bench.Run(s, s, 1.0, 10) for s in seconds]
 
-    result = bench.summarize(
-        {"plain": runs([2, 9, 1]), "cold": runs([3]), "warm": runs([2.2]), "mkdocstrings": runs([12])}, {"a.py": 1000}
-    )
+    measured = {"plain": runs([2, 9, 1]), "cold": runs([3]), "warm": runs([2.2]), "mkdocstrings": runs([12])}
+    result = bench.summarize(measured, {"a.py": 1000}, [2.0, 9.0, 1.0])
     assert result["warm_over_plain"] == pytest.approx(1.1)
-    assert result["render_speedup"] == pytest.approx(10)
+    assert result["render_speedup"] == pytest.approx(5)
+    assert result["build_speedup"] == pytest.approx(10)
     assert result["microseconds_per_line"]["cold"] == pytest.approx(1000)
     result["versions"] = {"mkdocs": "1.6.1"}
     assert "**1.10** (goal ≤ 1.15)" in bench.markdown(result)
