@@ -16,7 +16,7 @@ from sourcepanel.project import Project
 from sourcepanel.relock import relock
 
 NAME = "sourcepanel.standalone"
-NOTE = "---\ntitle: T\n---\n\n# Title\n\n`tiny/training.py::train_step` and `pretrain.py::main`\n"
+NOTE = "---\ntitle: T\n---\n\n# Title\n\n## Two\n\n`tiny/training.py::train_step` and `pretrain.py::main`\n"
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def config(tiny_config: Config) -> Config:
 
 def convert(config: Config, text: str, **options: str) -> str:
     md = Markdown(
-        extensions=[NAME], extension_configs={NAME: {"config": str(config.root / "sourcepanel.toml"), **options}}
+        extensions=["toc", NAME], extension_configs={NAME: {"config": str(config.root / "sourcepanel.toml"), **options}}
     )
     return md.convert(text)
 
@@ -55,7 +55,7 @@ def test_a_finding_names_page_and_line(config, caplog):
     html = convert(config, page.read_text(encoding="utf-8").partition("---\n\n")[2])
     assert html.count("data-src=") == 1
     (message,) = told(caplog)
-    assert message.startswith("a.md:7: pretrain.py defines no mian; did you mean main (L6-L7)?")
+    assert message.startswith("a.md:9: pretrain.py defines no mian; did you mean main (L6-L7)?")
 
 
 def test_a_text_that_is_no_page_is_checked_without_the_lock(config, caplog):
