@@ -6,6 +6,7 @@ import difflib
 import os
 import re
 import tomllib
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated
@@ -100,6 +101,8 @@ class Config(_Table):
     """Folder that holds `sourcepanel.toml`."""
     docs: Path = Path("docs")
     lock: Path = Path("sourcepanel.lock")
+    drift: Path = Path("sourcepanel.drift")
+    """What `drift --save` writes for the roadmap; need not exist."""
     cache: Path = Path(".cache/sourcepanel")
     """Snapshots and rendered files; may be removed at any time. `SOURCEPANEL_CACHE` overrides it."""
     markdown: Path = Path("mkdocs.yml")
@@ -143,10 +146,16 @@ def load_config(path: Path = Path(CONFIG_NAME)) -> Config:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise ConfigError(f"{path}: no such file; run in the folder that holds it, or name it with --config") from None
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: not UTF-8 (byte {error.start}); save it as UTF-8") from None
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path}: not valid TOML: {error}") from None
+        at = re.search(r"at line (\d+)", str(error))
+        line = at[1] if at else text.count("\n") + 1
+        raise ConfigError(f"{path}:{line}: not valid TOML: {error}") from None
     try:
         return Config.model_validate({**data, "root": path.parent.resolve()})
     except ValidationError as error:
@@ -156,17 +165,30 @@ def load_config(path: Path = Path(CONFIG_NAME)) -> Config:
 def _explain(path: Path, text: str, error: object) -> str:
     """One pydantic error in our words, with the line on which the key stands."""
     assert isinstance(error, dict)
-    where = [part for part in error["loc"] if isinstance(part, str) and part != "[key]"]
-    key = where[-1] if where else ""
-    stands = rf"(?m)^\s*(?:\[+[\w.\-]*)?\b{re.escape(key)}\b|[{{,]\s*{re.escape(key)}\s*="
-    hit = re.search(stands, text) if key else None
-    line = text[: hit.end()].count("\n") + 1 if hit else 1
-    dotted = ".".join(str(part) for part in error["loc"] if part != "[key]")
+    loc = [part for part in error["loc"] if part != "[key]"]
+    key, line = next((part for part in reversed(loc) if isinstance(part, str)), ""), _line_of(text, loc)
+    dotted = ".".join(map(str, loc))
     if error["type"] == "extra_forbidden" or error["loc"][-1] == "[key]":
         known = sorted(_known_keys())
         near = difflib.get_close_matches(key, known, n=1)
         return f"{path}:{line}: unknown key {dotted}" + (f"; did you mean {near[0]}?" if near else "")
     return f"{path}:{line}: {dotted}: {error['msg']}"
+
+
+def _line_of(text: str, loc: Sequence[str | int]) -> int:
+    """The line of a key, each part of the way looked for after the one before; of its table where it is missing."""
+    start = position = 0
+    for index, part in enumerate(loc):
+        if not isinstance(part, str):
+            continue
+        # The n-th table of an array is the n-th header of that name.
+        nth = next((n for n in loc[index + 1 : index + 2] if isinstance(n, int)), 0)
+        stands = rf"(?m)^[ \t]*(?:\[+[\w.\-]*)?\b{re.escape(part)}\b[ \t]*[\]=]|[{{,][ \t]*{re.escape(part)}[ \t]*="
+        hits = list(re.compile(stands).finditer(text, position))
+        if hits:
+            hit = hits[min(nth, len(hits) - 1)]
+            start, position = hit.start(), hit.end()
+    return text.count("\n", 0, start) + 1
 
 
 def _known_keys() -> set[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,7 +17,7 @@ from sourcepanel.notes.extension import NotesExtension
 from sourcepanel.pagecheck import PageCheck, PageReport
 from sourcepanel.reference import Target
 from sourcepanel.snapshot import open_snapshot
-from sourcepanel.source import Source, SourceFile
+from sourcepanel.source import Source
 from sourcepanel.verify import Verifier
 
 Notify = Callable[[str], None]
@@ -135,10 +134,6 @@ class Project:
         """A new check of one page (its path relative to the docs folder); give its `resolve` to the renderer."""
         return PageCheck(name, verifier=self.verifier, sources=self.sources, locked=self.lock.pages.get(name))
 
-    def read(self, target: Target) -> SourceFile | None:
-        """The file of a target, None for a folder; raises `PinMismatch` for one that is not the pin's."""
-        return None if target.kind == "folder" else self.sources[target.repository].file(target.path)
-
     def check(
         self, pages: Iterable[str] | None = None, *, notes: bool = True, seen: Notify = lambda page: None
     ) -> Report:
@@ -173,9 +168,7 @@ class Project:
         """What the lock holds and no page needs any more."""
         for page in sorted(self.lock.pages.keys() - set(names)):
             yield from self._general(Code.STALE_LOCK, page, f"the lock holds the page {page}, which is no more")
-        used = Counter(
-            (reference.source.repository, reference.source.key) for page in reports for reference in page.references
-        )
+        used = {(r.source.repository, r.source.key) for page in reports for r in page.references}
         for name, locked in self.lock.repositories.items():
             if name not in self.sources:
                 yield from self._general(

@@ -11,7 +11,7 @@ import click
 from rich.markup import escape
 from rich.table import Table
 
-from sourcepanel.cli.session import Session, page_name, print_finding
+from sourcepanel.cli.session import Session, counted, page_name, print_finding
 from sourcepanel.diagnostics import Level
 from sourcepanel.project import Report
 
@@ -75,7 +75,7 @@ def _as_json(report: Report) -> dict[str, object]:
 
 
 def _table(report: Report) -> Table:
-    table = Table(box=None, header_style="bold")
+    table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("page", overflow="fold")
     for column in ("references", "by source", "by lock", "unchecked", "findings"):
         table.add_column(column, justify="right")
@@ -89,7 +89,8 @@ def _summary(report: Report) -> str:
     checked = report.from_source + report.from_lock
     share = 100 * checked // report.total if report.total else 100
     by_lock = f", {report.from_lock} of them by the lock alone" if report.from_lock else ""
-    found = [f"{n} {level}{'s' * (n != 1)}" for level in (Level.ERROR, Level.WARNING) if (n := report.count(level))]
-    return f"{share} % of {report.total} references in {len(report.pages)} pages checked{by_lock}: " + (
-        ", ".join(found) or "all right"
+    found = [counted(n, level.value) for level in (Level.ERROR, Level.WARNING) if (n := report.count(level))]
+    return (
+        f"{share} % of {counted(report.total, 'reference')} in {counted(len(report.pages), 'page')} checked{by_lock}: "
+        + (", ".join(found) or "all right")
     )

@@ -8,7 +8,7 @@ import click
 from rich.console import Console
 from rich.markup import escape
 
-from sourcepanel.cli.session import Session, print_finding
+from sourcepanel.cli.session import Session, counted, print_finding
 from sourcepanel.lock import format_lock, write_lock
 from sourcepanel.relock import Relocked, relock
 
@@ -63,4 +63,4 @@ def _size(made: Relocked) -> str:
     assert made.lock is not None
     repositories = made.lock.repositories.values()
     files, links = sum(len(r.files) for r in repositories), sum(len(r.links) for r in repositories)
-    return f"{files} files, {links} links, {len(made.lock.pages)} pages"
+    return f"{counted(files, 'file')}, {counted(links, 'link')}, {counted(len(made.lock.pages), 'page')}"

@@ -86,3 +86,8 @@ def print_finding(out: Console, finding: Diagnostic) -> None:
         rf"[dim]\[{finding.code}] {escape(finding.link)}[/]{fix}",
         soft_wrap=True,
     )
+
+
+def counted(number: int, thing: str) -> str:
+    """`1 page`, `2 pages`."""
+    return f"{number} {thing}" + ("" if number == 1 else "s")
