@@ -201,3 +201,21 @@ def linear_pair(t: int, *, sp: bool) -> str:
         ("Z = ΣYᵢBᵢ", f"[{part}, b, h]", outside),
     ]
     return blocks("Column/Row 线性层对的切分", rows, parts=t)
+
+
+def buckets(spans: Sequence[tuple[int, int, Sequence[tuple[int, int, str]]]], shards: int) -> str:
+    """A flat buffer as a bar: buckets one below the other, the parameters in them, and where the shards are cut."""
+    svg = Svg("bucket 与 shard")
+    widest = max(end - start for start, end, _ in spans)
+    for index, (start, end, params) in enumerate(spans):
+        y, unit = 8 + index * 56, 560 / widest
+        svg.text(4, y + 20, f"bucket {index}")
+        svg.rect(80, y, (end - start) * unit, 28, COLORS["idle"], opacity=0.1, tip=f"[{start}, {end})")
+        for first, last, name in params:
+            svg.rect(80 + (first - start) * unit, y, (last - first) * unit, 28, COLORS["dp"], tip=f"[{first}, {last})")
+            svg.text(80 + ((first + last) / 2 - start) * unit, y + 18, name, anchor="middle", size=11)
+        for part in range(shards if shards > 1 else 0):
+            x = 80 + part * (end - start) * unit / shards
+            svg.line(x, y, x, y + 42)
+            svg.text(x + 3, y + 41, f"DP rank {part}", size=10)
+    return svg.dumps()

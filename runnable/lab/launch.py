@@ -199,8 +199,7 @@ def _explain(me: str, error: Exception) -> int:
     elif "timed out" in lowered or "timeout" in lowered:
         _complain(f"{me} 等其他 rank 超时：有 rank 没有来、卡住，或没有发起同一个通信；--timeout 可以改长（{text}）")
     else:
-        traceback.print_exc()
-        _complain(f"{me} 出错：{type(error).__name__}: {text}")
+        _complain(f"{traceback.format_exc()}{me} 出错：{type(error).__name__}: {text}")
     return DIED
 
 
