@@ -19,6 +19,7 @@ from mkdocs.plugins import event_priority
 
 from sourcepanel.config import CONFIG_NAME, Repository, load_config
 from sourcepanel.diagnostics import Diagnostic, Level
+from sourcepanel.drift.record import read_record
 from sourcepanel.errors import SourcePanelError
 from sourcepanel.markdown import Page as SourcePage
 from sourcepanel.markdown import SourcePanelExtension
@@ -197,6 +198,7 @@ def on_env(env: Environment, config: MkDocsConfig, files: Files) -> Environment:
         roadmap,
         references={name: report.checked for name, report in build.reports.items()},
         findings=[d.page for d in build.findings if d.level in BAD],
+        drift=read_record(build.project.config, lock=build.project.lock),
     )
     table = strings(build.language)
     for file in files.documentation_pages():

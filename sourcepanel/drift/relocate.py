@@ -45,6 +45,11 @@ class Relocator:
             past = History(pair.git, pair.old, pair.new) if history and pair.history else None
             yield cls(Tree(old), Tree(new), diff_trees(pair.git, pair.old, pair.new), history=past)
 
+    def new_path(self, path: str) -> str | None:
+        """Where the file is now, by name or by git's rename detection; None where it is gone."""
+        here = self.maps.get(path, FileMap(path)).new_path
+        return here if here is not None and self.new.has(here) else None
+
     def relocate(self, path: str, start: int, end: int) -> Placement:
         """Place lines `start`..`end` (1-based, inclusive, inside the file) of `path`."""
         file = self.old.file(path)

@@ -10,6 +10,7 @@ from functools import cached_property
 
 from sourcepanel.errors import PathNotFound
 from sourcepanel.snapshot.base import Snapshot
+from sourcepanel.source import decode, split_lines
 from sourcepanel.symbols import Symbol, SymbolTable
 
 SOURCE_SUFFIXES = (".py", ".cpp", ".cu", ".cuh", ".h", ".sh", ".yaml", ".yml", ".toml", ".md", ".txt", ".json")
@@ -40,6 +41,14 @@ class Tree:
         """Paths that can hold code or prose."""
         return tuple(p for p in self.snapshot.list() if p.endswith(SOURCE_SUFFIXES))
 
+    @cached_property
+    def _all(self) -> frozenset[str]:
+        return frozenset(self.snapshot.list())
+
+    def has(self, path: str) -> bool:
+        """Whether the tree holds this file; reads nothing."""
+        return path in self._all
+
     def file(self, path: str | None) -> SourceFile | None:
         """The file, or None where the tree has none."""
         if path is None:
@@ -50,7 +59,7 @@ class Tree:
             except PathNotFound:
                 self._files[path] = None
             else:
-                self._files[path] = SourceFile(path, data.decode("utf-8", errors="replace"))
+                self._files[path] = SourceFile(path, decode(data)[0])
         return self._files[path]
 
     def at(self, path: str) -> SourceFile:
@@ -99,16 +108,16 @@ class SourceFile:
 
     def __init__(self, path: str, text: str) -> None:
         self.path = path
-        lines = text.split("\n")
-        if lines and not lines[-1]:
-            lines.pop()
-        self.lines = tuple(line.rstrip("\r") for line in lines)
+        self.lines = split_lines(text)
         self.keys = tuple(squeeze(line) for line in self.lines)
 
     @cached_property
     def table(self) -> SymbolTable:
         """Definitions; empty for other languages."""
-        return SymbolTable.parse("\n".join(self.lines)) if self.path.endswith(".py") else SymbolTable(parsed=False)
+        if not self.path.endswith((".py", ".pyi")):
+            return SymbolTable(parsed=False)
+        # As the verifier reads it: the names must be the same ones.
+        return SymbolTable.parse("\n".join(self.lines).replace("\r", " ").removeprefix("\ufeff") + "\n")
 
     @cached_property
     def positions(self) -> dict[str, list[int]]:

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from types import MappingProxyType
+from typing import Annotated, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
@@ -109,13 +110,44 @@ class NoteState:
 
     stage: Stage
     references: int = 0
+    drift: str = ""
+    """How it stands at a newer version: `fresh`, `moved` or `stale`; empty where that is not known."""
+    against: str = ""
+    """That version."""
+    read_again: int = 0
+    """References that say something else there."""
 
 
-def note_states(roadmap: Roadmap, *, references: Mapping[str, int], findings: Iterable[str]) -> dict[str, NoteState]:
+class Seen(Protocol):
+    """How a note stands at another version."""
+
+    @property
+    def freshness(self) -> str:
+        """`fresh`, `moved` or `stale`."""
+        ...
+
+    @property
+    def ref(self) -> str:
+        """The version."""
+        ...
+
+    @property
+    def read_again(self) -> int:
+        """How many references say something else there."""
+        ...
+
+
+def note_states(
+    roadmap: Roadmap,
+    *,
+    references: Mapping[str, int],
+    findings: Iterable[str],
+    drift: Mapping[str, Seen] = MappingProxyType({}),
+) -> dict[str, NoteState]:
     """The state of every chapter's note.
 
     `references` counts the references that were checked, for every page there is; `findings` names the pages about
-    which a check has something to say.
+    which a check has something to say; `drift` says of pages how they stand at a newer version.
     """
     wrong = set(findings)
     states: dict[str, NoteState] = {}
@@ -125,7 +157,11 @@ def note_states(roadmap: Roadmap, *, references: Mapping[str, int], findings: It
             states[chapter.note] = NoteState(stage=Stage.PLANNED)
         else:
             stage = Stage.VERIFIED if count and chapter.note not in wrong else Stage.DRAFT
-            states[chapter.note] = NoteState(stage=stage, references=count)
+            seen = drift.get(chapter.note)
+            newer = (seen.freshness, seen.ref, seen.read_again) if seen else ("", "", 0)
+            states[chapter.note] = NoteState(
+                stage=stage, references=count, drift=newer[0], against=newer[1], read_again=newer[2]
+            )
     return states
 
 
@@ -145,6 +181,10 @@ def fill_states(page: str, *, states: Mapping[str, NoteState], strings: Mapping[
         if state is None:
             return hit[0]
         text = strings[f"note.{state.stage}"].format(count=state.references)
-        return f'<span class="note-state note-state--{state.stage}" data-note="{hit[1]}">{html.escape(text)}</span>'
+        made = f'<span class="note-state note-state--{state.stage}" data-note="{hit[1]}">{html.escape(text)}</span>'
+        if not state.drift:
+            return made
+        newer = strings[f"note.{state.drift}"].format(ref=state.against, count=state.read_again)
+        return f'{made} <span class="note-drift note-drift--{state.drift}">{html.escape(newer)}</span>'
 
     return _SLOT.sub(fill, page)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import markdown
@@ -120,3 +121,28 @@ def test_the_state_fills_the_slot_that_the_table_left(tmp_path: Path):
     filled = fill_states(html, states=states, strings=strings("zh"))
     assert 'class="note-state note-state--verified" data-note="notes/01-overview.md">已校验 7 处引用</span>' in filled
     assert state_slot("notes/02-init.md") in filled
+
+
+@dataclass(frozen=True)
+class Seen:
+    freshness: str
+    ref: str
+    read_again: int
+
+
+@pytest.mark.parametrize(
+    ("seen", "text"),
+    [
+        (Seen("fresh", "v2", 0), "与 v2 一致"),
+        (Seen("moved", "v2", 0), "在 v2 只是移动"),
+        (Seen("stale", "<v2>", 3), "在 &lt;v2&gt; 有 3 处变了"),
+    ],
+)
+def test_a_note_tells_how_it_stands_at_a_newer_version(tmp_path: Path, seen: Seen, text: str):
+    note = "notes/01-overview.md"
+    roadmap = load(tmp_path, CHAPTERS)
+    states = note_states(roadmap, references={note: 7}, findings=(), drift={note: seen, "notes/02-init.md": seen})
+    filled = fill_states(state_slot(note) + state_slot("notes/02-init.md"), states=states, strings=strings("zh"))
+    assert f'</span> <span class="note-drift note-drift--{seen.freshness}">{text}</span>' in filled
+    # A note that is not written stands nowhere.
+    assert filled.count("note-drift--") == 1
