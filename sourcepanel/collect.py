@@ -40,12 +40,14 @@ class PageReader:
         self._file = config.path(config.markdown)
         self._extensions = read_extensions(self._file)
 
-    def read(self, name: str, resolve: Resolve = lambda found: None) -> tuple[Reference | Finding, ...]:
+    def read(
+        self, name: str, resolve: Resolve = lambda found: None, *, text: str | None = None
+    ) -> tuple[Reference | Finding, ...]:
         """The references of the page of this name in order of their lines; each is given to `resolve` as it is found.
 
-        Raises `PageError` for a page that is not there or not UTF-8.
+        `text` stands in for what the file holds.        Raises `PageError` for a page that is not there or not UTF-8.
         """
-        text = read_page(self._config.path(self._config.docs) / name)
+        text = read_page(self._config.path(self._config.docs) / name) if text is None else text
         found: list[Reference | Finding] = []
 
         def recorded(reference: Reference | Finding) -> Target | None:
@@ -74,6 +76,11 @@ def read_page(path: Path) -> str:
         raise PageError(f"{path}:{line}: not UTF-8 ({where}); save the page as UTF-8") from None
     except OSError as error:
         raise PageError(f"{path}: cannot be read: {error.strerror}") from None
+    return normal_text(text)
+
+
+def normal_text(text: str) -> str:
+    """The text with `\\n` as its only line end and no byte order mark."""
     return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
 
 

@@ -44,6 +44,8 @@ class Code(StrEnum):
     """The lock's facts (blob, lines, symbol, hash) differ from the source at the pin."""
     STALE_LOCK = "stale-lock"
     """The lock holds a reference that no page has any more."""
+    LEFT_BEHIND = "left-behind"
+    """Right at an earlier pin; `sourcepanel repin` could not tell where it is now and left it for a person."""
     TEMPLATE = "template"
     """A note lacks a heading of the template, holds it twice, out of order or empty."""
     PASTED_SOURCE = "pasted-source"
@@ -52,7 +54,7 @@ class Code(StrEnum):
     """A structured record in a note is not valid."""
 
 
-DEFAULT_LEVELS: dict[Code, Level] = dict.fromkeys(Code, Level.WARNING)
+DEFAULT_LEVELS: dict[Code, Level] = dict.fromkeys(Code, Level.WARNING) | {Code.LEFT_BEHIND: Level.INFO}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,7 +20,7 @@ class PageError(SourcePanelError):
 
 
 class DriftError(SourcePanelError):
-    """What `drift` or `repin` is asked for cannot be done: a bad case, a dirty tree, a page that cannot be rewritten."""
+    """What `drift` or `repin` is asked for cannot be done: a bad case, a dirty tree, a page of odd spelling."""
 
 
 class LockError(SourcePanelError):

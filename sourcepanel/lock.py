@@ -53,6 +53,14 @@ class LinkFacts(_Facts):
         return " ".join(word for word in words if word)
 
 
+class LeftFacts(LinkFacts):
+    """A link that was right at an earlier pin and that nobody has moved yet."""
+
+    ref: str
+    """That pin's tag or branch."""
+    commit: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{40}$")]
+
+
 class RepositoryLock(_Facts):
     """The facts of one pin."""
 
@@ -62,6 +70,8 @@ class RepositoryLock(_Facts):
     files: dict[str, FileFacts] = Field(default_factory=dict)
     links: dict[str, LinkFacts] = Field(default_factory=dict)
     """By `SourceRef.key`."""
+    left: dict[str, LeftFacts] = Field(default_factory=dict)
+    """By `SourceRef.key` too: what `sourcepanel repin` left at an earlier pin."""
 
 
 class Lock(_Facts):
@@ -146,7 +156,8 @@ def format_lock(lock: Lock) -> str:
             [
                 *(f"{_json(key)}: {_json(getattr(repository, key))}" for key in ("url", "ref", "commit")),
                 _entries(6, "files", {k: v.model_dump() for k, v in repository.files.items()}),
-                _entries(6, "links", {k: v.model_dump(exclude_defaults=True) for k, v in repository.links.items()}),
+                _entries(6, "links", _plain(repository.links)),
+                *([_entries(6, "left", _plain(repository.left))] if repository.left else []),
             ],
         )
         for name, repository in sorted(lock.repositories.items())
@@ -167,6 +178,10 @@ def write_lock(lock: Lock, path: Path) -> bool:
         reason = error.strerror or str(error)
         raise LockError(f"{path}: cannot be written: {reason}; the old lock is untouched") from None
     return True
+
+
+def _plain(links: Mapping[str, LinkFacts]) -> dict[str, object]:
+    return {key: facts.model_dump(exclude_defaults=True) for key, facts in links.items()}
 
 
 def _json(value: object) -> str:

@@ -10,7 +10,7 @@ from sourcepanel.diagnostics import Code, Diagnostic, Level
 from sourcepanel.ledger import LOCK, audit, looks_like
 from sourcepanel.reference import Finding, Reference, Target
 from sourcepanel.source import Source
-from sourcepanel.verify import Problem, Verifier
+from sourcepanel.verify import Problem, Verifier, source_of
 
 BAD = frozenset({Level.ERROR, Level.WARNING})
 
@@ -31,6 +31,10 @@ class PageReport:
     """How many of them the source at hand has answered, rightly or wrongly written."""
     from_lock: int
     """How many the lock alone has answered, because this build lacks the file."""
+    found: tuple[Reference | Finding, ...] = ()
+    """All of it in the order of the page."""
+    left: frozenset[tuple[str, str]] = frozenset()
+    """Repository and key of what an earlier pin still holds and this one does not."""
 
     @property
     def checked(self) -> int:
@@ -76,9 +80,17 @@ class PageCheck:
             total=len(self._found),
             from_source=answers.count("source"),
             from_lock=answers.count("lock"),
+            found=tuple(found for found, _, _ in self._found),
+            left=frozenset(
+                (source.repository, source.key)
+                for found, _, _ in self._found
+                if self._verifier.left(found) and (source := source_of(found))
+            ),
         )
 
     def _answered_by(self, found: Reference | Finding) -> Literal["source", "lock", "nothing"]:
+        if self._verifier.left(found):
+            return "lock"
         if isinstance(found, Finding):
             return "source"
         source, place = self._sources[found.source.repository], self._verifier.place(found.source)

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 
 from sourcepanel.collect import PageReader, read_page
 from sourcepanel.config import CONFIG_NAME, Config, Repository, load_config
 from sourcepanel.diagnostics import Code, Diagnostic, Level
+from sourcepanel.journal import recover
 from sourcepanel.ledger import LOCK
 from sourcepanel.lock import Lock, read_lock
 from sourcepanel.notes.checks import NoteChecks
 from sourcepanel.notes.extension import NotesExtension
 from sourcepanel.pagecheck import PageCheck, PageReport
 from sourcepanel.reference import Target
-from sourcepanel.snapshot import open_snapshot
+from sourcepanel.snapshot import Snapshot, open_snapshot
 from sourcepanel.source import Source
 from sourcepanel.verify import Verifier
 
@@ -29,11 +31,20 @@ class Sources(Mapping[str, Source]):
     With `trust` the lock is not held against a snapshot that has the whole commit: that is how a new lock is made.
     """
 
-    def __init__(self, config: Config, *, lock: Lock, notify: Notify, trust: bool = False) -> None:
+    def __init__(
+        self,
+        config: Config,
+        *,
+        lock: Lock,
+        notify: Notify,
+        trust: bool = False,
+        given: Mapping[str, Snapshot] = MappingProxyType({}),
+    ) -> None:
         self._config = config
         self._lock = lock
         self._notify = notify
         self._trust = trust
+        self._given = given
         self._repositories = {repository.name: repository for repository in config.repositories}
         self._open: dict[str, Source] = {}
 
@@ -51,11 +62,12 @@ class Sources(Mapping[str, Source]):
     def _make(self, repository: Repository) -> Source:
         locked = self._lock.repository(repository.name, commit=repository.commit)
         blobs = {path: facts.blob for path, facts in locked.files.items()} if locked and not self._trust else {}
-        snapshot = open_snapshot(
+        snapshot = self._given.get(repository.name) or open_snapshot(
             repository, root=self._config.root, cache=self._config.cache_dir, blobs=blobs, notify=self._notify
         )
+        left = locked.left if locked else {}
         locked = None if self._trust and snapshot.complete else locked
-        return Source(repository, snapshot=snapshot, locked=locked, cache=self._config.cache_dir)
+        return Source(repository, snapshot=snapshot, locked=locked, cache=self._config.cache_dir, left=left)
 
 
 @dataclass(frozen=True)
@@ -109,22 +121,34 @@ class Project:
     notify: Notify
     trust: bool = False
     """Whether a snapshot of the whole commit outranks the lock: so while a new lock is made."""
+    given: Mapping[str, Snapshot] = field(default_factory=dict)
+    """Snapshots by repository name that stand in for those that would be opened."""
+    texts: Mapping[str, str] = field(default_factory=dict)
+    """Pages by name whose text is this and not the file's: how a rewrite is checked before it is written."""
 
     @classmethod
     def open(cls, config_path: Path = Path(CONFIG_NAME), *, notify: Notify) -> Project:
         """Read configuration and lock; raises `ConfigError` and `LockError`. `notify` gets progress, line by line."""
         config = load_config(config_path)
+        if recover(config.root, notify=notify):
+            config = load_config(config_path)
         return cls(config, read_lock(config.path(config.lock)), notify)
 
     @cached_property
     def sources(self) -> Sources:
         """The pinned sources by repository name; raises `SnapshotUnavailable` when one is first asked for."""
-        return Sources(self.config, lock=self.lock, notify=self.notify, trust=self.trust)
+        return Sources(self.config, lock=self.lock, notify=self.notify, trust=self.trust, given=self.given)
 
     @cached_property
     def verifier(self) -> Verifier:
         """What resolves references; its answers hold for the whole life of the project."""
         return Verifier(self.sources, level=self.config.level)
+
+    def text(self, page: str) -> str:
+        """A page's text; raises `PageError`."""
+        if page in self.texts:
+            return self.texts[page]
+        return read_page(self.config.path(self.config.docs) / page)
 
     def exists(self, repository: str, path: str) -> bool:
         """Whether the pin is known to hold this file or folder."""
@@ -175,6 +199,9 @@ class Project:
                     Code.STALE_LOCK, name, f"the lock holds the repository {name}, which is no more"
                 )
                 continue
+            left = {key for page in reports for repository, key in page.left if repository == name}
+            for key in sorted(locked.left.keys() - left):
+                yield from self._general(Code.STALE_LOCK, key, f"the lock holds {key} as left behind, which is no more")
             for key in sorted(locked.links):
                 if (name, key) not in used:
                     yield from self._general(Code.STALE_LOCK, key, f"the lock holds {key}, which no page refers to")
@@ -201,9 +228,9 @@ class _Reader:
 
     def read(self, name: str, *, seen: Notify) -> PageReport:
         self._name = name
-        config, page = self._project.config, self._project.page(name)
-        self._pages.read(name, page.resolve)
-        text = read_page(config.path(config.docs) / name)
+        page = self._project.page(name)
+        text = self._project.text(name)
+        self._pages.read(name, page.resolve, text=text)
         also = self._checks.check(name, text) if self._notes else ()
         seen(name)
         return page.report(text=text, also=also)

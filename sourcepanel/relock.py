@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from sourcepanel.diagnostics import Code, Diagnostic
@@ -15,7 +15,7 @@ from sourcepanel.reference import Reference
 from sourcepanel.source import Source
 from sourcepanel.verify import Verifier
 
-_OF_THE_LOCK = frozenset({Code.NOT_LOCKED, Code.STALE_LOCK, Code.LOCK_MISMATCH})
+_OF_THE_LOCK = frozenset({Code.NOT_LOCKED, Code.STALE_LOCK, Code.LOCK_MISMATCH, Code.LEFT_BEHIND})
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,8 @@ def relock(project: Project, *, seen: Notify = lambda page: None) -> Relocked:
     known = {entry for page in project.lock.pages.values() for entry in page}
     for page in report.pages:
         for reference in page.references:
+            if trusting.verifier.left(reference):
+                continue
             _refuse_unseen(reference, trusting.verifier, sources[reference.source.repository], known)
     lock = Lock(
         repositories={name: _repository(source, report.pages, trusting.verifier) for name, source in sources.items()},
@@ -88,7 +90,7 @@ def _refuse_unseen(reference: Reference, verifier: Verifier, source: Source, kno
         raise LockError(f"{reference.page}:{reference.line}: {what} {page_entry(reference)}; {fix}")
 
 
-def _repository(source: Source, pages: Iterable[PageReport], verifier: Verifier) -> RepositoryLock:
+def _repository(source: Source, pages: Sequence[PageReport], verifier: Verifier) -> RepositoryLock:
     repository = source.repository
     files: dict[str, FileFacts] = {}
     links: dict[str, LinkFacts] = {}
@@ -102,7 +104,10 @@ def _repository(source: Source, pages: Iterable[PageReport], verifier: Verifier)
             links[reference.source.key] = place.facts
         if place.file:
             files[place.file.path] = FileFacts(blob=place.file.blob, lines=place.file.count)
-    return RepositoryLock(url=repository.url, ref=repository.ref, commit=repository.commit, files=files, links=links)
+    used = {key for page in pages for name, key in page.left if name == repository.name}
+    left = {key: facts for key, facts in source.left.items() if key in used}
+    pin = {"url": repository.url, "ref": repository.ref, "commit": repository.commit}
+    return RepositoryLock(**pin, files=files, links=links, left=left)
 
 
 def _count(references: Iterable[Reference]) -> dict[str, int]:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path, PurePosixPath
+from types import MappingProxyType
 from typing import Literal
 
 from sourcepanel.config import Repository
 from sourcepanel.likeness import is_slip
-from sourcepanel.lock import RepositoryLock, text_hash
+from sourcepanel.lock import LeftFacts, RepositoryLock, text_hash
 from sourcepanel.snapshot.base import Snapshot, git_blob_id
 from sourcepanel.symbol_cache import cached_symbols
 from sourcepanel.symbols import SymbolTable
@@ -91,13 +93,21 @@ class Source:
     """One pinned repository: its snapshot joined with what the lock holds of it."""
 
     def __init__(
-        self, repository: Repository, *, snapshot: Snapshot, locked: RepositoryLock | None, cache: Path | None = None
+        self,
+        repository: Repository,
+        *,
+        snapshot: Snapshot,
+        locked: RepositoryLock | None,
+        cache: Path | None = None,
+        left: Mapping[str, LeftFacts] = MappingProxyType({}),
     ) -> None:
         self.repository = repository
         self._cache = cache
         self.snapshot = snapshot
         self.locked = locked
         """None where the lock was written for another commit, or not at all."""
+        self.left = left
+        """Links that stayed at an earlier pin when this one was set."""
         self._files: dict[str, SourceFile] = {}
         self._near: dict[str, tuple[str, ...]] = {}
 

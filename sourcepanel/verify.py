@@ -8,9 +8,9 @@ from typing import Literal
 
 from sourcepanel.diagnostics import Code, Diagnostic, Level
 from sourcepanel.errors import PinMismatch
-from sourcepanel.lock import FileFacts, LinkFacts, spell
+from sourcepanel.lock import FileFacts, LeftFacts, LinkFacts, spell
 from sourcepanel.names import listed, misfit
-from sourcepanel.reference import Finding, MalformedLink, Reference, SourceRef, Target, format_link
+from sourcepanel.reference import Finding, MalformedLink, OtherRef, Reference, SourceRef, Target, format_link
 from sourcepanel.source import Source, SourceFile
 
 Kind = Literal["definition", "interior", "file", "folder"]
@@ -45,6 +45,9 @@ class Verifier:
 
     def resolve(self, found: Reference | Finding) -> tuple[Target | None, tuple[Diagnostic, ...]]:
         """The target, or None where there is none or this build cannot see it; and all that is wrong."""
+        if left := self.left(found):
+            target = self.place(found.source).target if isinstance(found, Reference) else None
+            return target, self._told([self._left_behind(left, found)], at=found)
         if isinstance(found, Finding):
             return None, self._told([self._unusable(found)], at=found)
         place = self.place(found.source)
@@ -53,6 +56,21 @@ class Verifier:
             misfits = (misfit(name, target=place.target, file=place.file) for name in found.names)
             problems += [Problem(Code.TEXT_MISMATCH, *wrong) for wrong in misfits if wrong]
         return place.target, self._told(problems, at=found)
+
+    def left(self, found: Reference | Finding) -> LeftFacts | None:
+        """What the lock says of a reference that stayed at an earlier pin; None for any other."""
+        source = source_of(found)
+        facts = self._sources[source.repository].left.get(source.key) if source else None
+        if facts is None or isinstance(found, Reference):
+            return facts
+        ref = found.problem.ref if isinstance(found.problem, OtherRef) else ""
+        return facts if ref == facts.ref or (len(ref) >= 7 and facts.commit.startswith(ref.lower())) else None
+
+    def _left_behind(self, facts: LeftFacts, found: Reference | Finding) -> Problem:
+        source = source_of(found)
+        assert source is not None
+        message = f"still at {facts.ref}, an earlier pin: {source.key} could not be moved with certainty"
+        return Problem(Code.LEFT_BEHIND, message, "mend the link by hand, or run `sourcepanel repin --interactive`")
 
     def diagnostic(self, problem: Problem, *, at: Reference | Finding) -> Diagnostic | None:
         """The problem with its place and level; None where the configuration ignores it."""
@@ -102,6 +120,13 @@ class Verifier:
         return (
             f"at the pin {where} inside {target.symbol}" if target.symbol else f"at the pin {where} outside any symbol"
         )
+
+
+def source_of(found: Reference | Finding) -> SourceRef | None:
+    """The place in the source that is meant, at whatever version."""
+    if isinstance(found, Reference):
+        return found.source
+    return found.problem.source if isinstance(found.problem, OtherRef) else None
 
 
 def _find(ref: SourceRef, source: Source) -> Place:

@@ -24,6 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 LAYERS = (
     "errors",
     "files",
+    "journal",
     "diagnostics",
     "config",
     "symbols",

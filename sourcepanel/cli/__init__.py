@@ -10,6 +10,7 @@ from rich.console import Console
 from sourcepanel.cli.check import check
 from sourcepanel.cli.drift import drift
 from sourcepanel.cli.lock import lock
+from sourcepanel.cli.repin import repin
 from sourcepanel.cli.session import Group, Session
 from sourcepanel.config import CONFIG_NAME
 
@@ -33,5 +34,5 @@ def main(ctx: click.Context, config: Path, quiet: bool) -> None:
     ctx.obj = Session(config, Console(highlight=False), Console(stderr=True, highlight=False), quiet)
 
 
-for command in (check, drift, lock):
+for command in (check, drift, lock, repin):
     main.add_command(command)
