@@ -19,7 +19,7 @@ def misfit(name: str, *, target: Target, file: SourceFile) -> tuple[str, str] | 
     """What is wrong with a text that calls this target `name`, and the nearest right answer; None if it fits.
 
     It fits when it is the file's own name, or when its last part (1) is a symbol that encloses the
-    range, is defined inside it or is the target, or (2) occurs as a word in the range; and when
+    range or is the target, or (2) occurs as a word in the range (as it does on its def line); and when
     each part before the last occurs in the file, too (`Optimizer.step`: so does `Optimizer`).
     """
     *heads, tail = name.removesuffix("()").split(".")
@@ -28,7 +28,7 @@ def misfit(name: str, *, target: Target, file: SourceFile) -> tuple[str, str] | 
     start, end = target.start or 1, target.end or file.count
     defined = file.symbols.named(tail)
     place = "the file" if target.start is None else spell(start, end)
-    if not any(_covers(symbol, start, end) or symbol.name == target.symbol for symbol in defined):
+    if not any(symbol.encloses(start, end) or symbol.name == target.symbol for symbol in defined):
         words = {word for line in file.span(start, end) for word in re.findall(r"\w+", line)}
         if tail not in words:
             return _elsewhere(name, tail, defined=defined, place=place, file=file)
@@ -54,10 +54,6 @@ def _elsewhere(name: str, tail: str, *, defined: tuple[Symbol, ...], place: str,
     if used:
         return wrong, f"{tail} occurs at " + ", ".join(f"L{number}" for number in used[:5])
     return wrong, _mean(file.symbols.nearest(name))
-
-
-def _covers(symbol: Symbol, start: int, end: int) -> bool:
-    return symbol.encloses(start, end) or start <= symbol.line <= end
 
 
 def _mean(names: tuple[str, ...]) -> str:

@@ -58,6 +58,15 @@ def test_a_commit_is_forty_digits(path: Path, tiny_repo: TinyRepo):
         load_config(path)
 
 
+def test_the_second_repository_has_lines_of_its_own(path: Path, tiny_repo: TinyRepo):
+    text = path.read_text()
+    second = text[text.index("[[repositories]]") :].replace(tiny_repo.commit, "short")
+    path.write_text(text + second)
+    line = path.read_text().count("\n", 0, path.read_text().index("short")) + 1
+    with pytest.raises(ConfigError, match=rf"{path}:{line}: repositories.1.commit"):
+        load_config(path)
+
+
 def test_no_file_and_no_repository(tmp_path: Path):
     with pytest.raises(ConfigError, match="no such file; run in the folder that holds it, or name it with --config"):
         load_config(tmp_path / "sourcepanel.toml")

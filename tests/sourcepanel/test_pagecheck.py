@@ -110,6 +110,11 @@ def test_a_page_that_differs(locked: dict[str, int], expected: list[tuple[str, i
     assert all(message in (None, said) for (_, _, message), (_, _, said) in zip(expected, found, strict=True))
 
 
+def test_once_more_than_the_lock_says_is_told_at_the_last():
+    report = check(reference(3, 29), reference(5, 29), locked={"tiny:tiny/training.py#L29": 1})
+    assert [(d.code, d.line) for d in report.diagnostics] == [(Code.NOT_LOCKED, 5)]
+
+
 def test_a_page_the_lock_does_not_know_is_told_once():
     report = check(reference(5, 29), reference(6, 30), reference(7, 31), locked=None)
     assert told(report) == [("not-locked", 5, "the lock does not know this page (3 references)")]
