@@ -33,7 +33,7 @@
     const slash = text.indexOf("/");
     const repo = text.slice(0, slash);
     if (slash < 1 || ![...repos].includes(repo)) return null;
-    const match = /^(.*?)(?:[#:]L(\d{1,9})(?:-L?(\d{1,9}))?)?$/.exec(text.slice(slash + 1));
+    const match = /^(.*?)(?:[#:]L(\d{1,9})(?:-L?(\d{1,9}))?)?$/s.exec(text.slice(slash + 1));
     if (!match) return null;
     const path = match[1];
     if (path.replace(/\/$/, "").split("/").some((part) => part === "." || part === ".." || (part === "" && path !== ""))) {

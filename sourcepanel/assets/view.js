@@ -117,8 +117,10 @@
 
     /** Dress what is left, a little at a time, never under a selection. @param {{ timeRemaining(): number }} deadline */
     function rest(deadline) {
-      const selected = !getSelection()?.isCollapsed && root.contains(getSelection()?.anchorNode ?? null);
-      for (let i = 0; !selected && i < sections.length && deadline.timeRemaining() > 6; i++) dress(i);
+      const selection = getSelection();
+      // The sections that come into view are dressed all the same; the others can wait for good.
+      if (selection && !selection.isCollapsed && root.contains(selection.anchorNode)) return;
+      for (let i = 0; i < sections.length && deadline.timeRemaining() > 6; i++) dress(i);
       idle = ready < sections.length ? later(rest) : 0;
     }
 
