@@ -46,6 +46,8 @@ class Code(StrEnum):
     """The lock holds a reference that no page has any more."""
     LEFT_BEHIND = "left-behind"
     """Right at an earlier pin; `sourcepanel repin` could not tell where it is now and left it for a person."""
+    DRIFTED = "drifted"
+    """Right at the pin, and elsewhere, another or gone at the version that `check --against` names."""
     TEMPLATE = "template"
     """A note lacks a heading of the template, holds it twice, out of order or empty."""
     PASTED_SOURCE = "pasted-source"
@@ -54,7 +56,10 @@ class Code(StrEnum):
     """A structured record in a note is not valid."""
 
 
-DEFAULT_LEVELS: dict[Code, Level] = dict.fromkeys(Code, Level.WARNING) | {Code.LEFT_BEHIND: Level.INFO}
+DEFAULT_LEVELS: dict[Code, Level] = dict.fromkeys(Code, Level.WARNING) | {
+    Code.LEFT_BEHIND: Level.INFO,
+    Code.DRIFTED: Level.INFO,
+}
 
 
 @dataclass(frozen=True, kw_only=True)

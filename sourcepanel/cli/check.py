@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import click
 from rich.markup import escape
 from rich.table import Table
 
+from sourcepanel.cli.drift import survey_pages
 from sourcepanel.cli.session import Session, counted, page_name, print_finding
-from sourcepanel.diagnostics import Level
-from sourcepanel.project import Report
+from sourcepanel.diagnostics import Code, Level
+from sourcepanel.drift.voices import Voices, count_voices, drifted, explain_wrong
+from sourcepanel.lock import Lock
+from sourcepanel.project import Project, Report
 
 
 @click.command()
@@ -21,8 +24,18 @@ from sourcepanel.project import Report
 @click.option("--json", "as_json", is_flag=True, help="Machine-readable output, see below.")
 @click.option("--strict/--no-strict", default=True, show_default=True, help="Whether warnings fail.")
 @click.option("--stats", is_flag=True, help="Counts per page.")
+@click.option("--against", metavar="VERSION", help="Also tell what is right at the pin and not so there.")
+@click.option("--repository", metavar="NAME", help="Whose version, where sourcepanel.toml has several.")
 @click.pass_obj
-def check(session: Session, pages: tuple[Path, ...], as_json: bool, strict: bool, stats: bool) -> None:
+def check(
+    session: Session,
+    pages: tuple[Path, ...],
+    as_json: bool,
+    strict: bool,
+    stats: bool,
+    against: str | None,
+    repository: str | None,
+) -> None:
     """Hold the references of PAGES (default: all) against the pin and the lock.
 
     \b
@@ -32,13 +45,17 @@ def check(session: Session, pages: tuple[Path, ...], as_json: bool, strict: bool
       pages        {page: {references, from_source, from_lock, findings}}
       counts       {pages, references, from_source, from_lock, unchecked,
                     error, warning, info}
+      against      with --against only: {wrong, moved, changed, same, unseen}
     """
     project = session.open()
     names = [page_name(project, page) for page in pages] or None
     with session.progress(len(names or project.config.page_names())) as seen:
         report = project.check(names, seen=seen)
+    voices = None
+    if against is not None:
+        report, voices = _against(session, project, report, against, name=repository)
     if as_json:
-        click.echo(json.dumps(_as_json(report), ensure_ascii=False, indent=2))
+        click.echo(json.dumps(_as_json(report, voices), ensure_ascii=False, indent=2))
     else:
         for finding in report.diagnostics:
             print_finding(session.out, finding)
@@ -46,10 +63,45 @@ def check(session: Session, pages: tuple[Path, ...], as_json: bool, strict: bool
             session.out.print(_table(report))
         if not session.quiet:
             session.out.print(_summary(report), soft_wrap=True)
+            if voices is not None:
+                session.out.print(_tell(voices, against), soft_wrap=True)
     sys.exit(int(report.fails(strict=strict)))
 
 
-def _as_json(report: Report) -> dict[str, object]:
+def _against(session: Session, project: Project, report: Report, to: str, *, name: str | None) -> tuple[Report, Voices]:
+    """The report with the second voice, and how many speak with which."""
+    found = survey_pages(session, project, report.pages, to, source=None, history=True, name=name)
+    move = found.move
+    repositories = tuple(move.target if r.name == move.target.name else r for r in project.config.repositories)
+    config = project.config.model_copy(update={"repositories": repositories})
+    there = Project(config, Lock(), session.notify, given={move.target.name: move.new})
+    explain = explain_wrong(report.pages, there=there, survey=found)
+    second = drifted(found, level=project.config.level(Code.DRIFTED))
+    pages = tuple(
+        replace(
+            page,
+            diagnostics=tuple(
+                sorted(
+                    [*map(explain, page.diagnostics), *(d for d in second if d.page == page.page)], key=lambda d: d.line
+                )
+            ),
+        )
+        for page in report.pages
+    )
+    return replace(report, pages=pages), count_voices(report.pages, found)
+
+
+def _tell(voices: Voices, against: str | None) -> str:
+    parts = [
+        f"{voices.wrong} wrong at the pin",
+        f"{voices.same + voices.moved + voices.changed + voices.unseen} right",
+    ]
+    since = [f"{voices.same} the same", f"{voices.moved} moved", f"{voices.changed} changed or gone"]
+    since += [f"{voices.unseen} in files that this build lacks"] if voices.unseen else []
+    return f"{parts[0]}, {parts[1]}; of these at {escape(against or '')}: {', '.join(since)}"
+
+
+def _as_json(report: Report, voices: Voices | None) -> dict[str, object]:
     levels = {level.value: report.count(level) for level in (Level.ERROR, Level.WARNING, Level.INFO)}
     return {
         "version": 1,
@@ -71,6 +123,7 @@ def _as_json(report: Report) -> dict[str, object]:
             "unchecked": report.total - report.from_source - report.from_lock,
             **levels,
         },
+        **({"against": asdict(voices)} if voices else {}),
     }
 
 

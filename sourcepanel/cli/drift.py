@@ -19,6 +19,8 @@ from sourcepanel.drift.survey import Freshness, Survey, survey
 from sourcepanel.drift.versions import clone_at, open_move, resolve_version
 from sourcepanel.errors import ConfigError
 from sourcepanel.files import write_atomically
+from sourcepanel.pagecheck import PageReport
+from sourcepanel.project import Project
 from sourcepanel.snapshot import Snapshot
 from sourcepanel.snapshot.git import commit_of
 from sourcepanel.snapshot.select import local_checkout
@@ -78,11 +80,14 @@ def drift(
         _cases(session, cases, source=source, history=not no_history, name=repository)
         return
     assert to is not None
-    found = surveyed(session, to, pages=pages, source=source, history=not no_history, name=repository)
+    project = session.open()
+    names = [page_name(project, each) for each in pages] or None
+    with session.progress(len(names or project.config.page_names())) as seen:
+        report = project.check(names, notes=False, seen=seen)
+    found = survey_pages(session, project, report.pages, to, source=source, history=not no_history, name=repository)
     if page is not None:
         write_atomically(page, as_html(found))
     if save:
-        project = session.open()
         path = write_record(found, config=project.config, lock=project.lock)
         session.notify(f"{path} written")
     if as_json:
@@ -92,23 +97,26 @@ def drift(
     sys.exit(int(any(note.freshness is Freshness.STALE or note.wrong for note in found.notes)))
 
 
-def surveyed(
-    session: Session, to: str, *, pages: tuple[Path, ...] = (), source: Path | None, history: bool, name: str | None
+def survey_pages(
+    session: Session,
+    project: Project,
+    pages: tuple[PageReport, ...],
+    to: str,
+    *,
+    source: Path | None,
+    history: bool,
+    name: str | None,
 ) -> Survey:
     """Every reference of these pages at the version `to`."""
-    project = session.open()
     config = project.config
     repository = pick(config.repositories, name)
-    names = [page_name(project, page) for page in pages] or None
-    with session.progress(len(names or config.page_names())) as seen:
-        report = project.check(names, notes=False, seen=seen)
     locked = project.lock.repository(repository.name, commit=repository.commit)
     blobs = {path: facts.blob for path, facts in locked.files.items()} if locked else {}
     move = open_move(
         repository, to, root=config.root, cache=config.cache_dir, notify=session.notify, blobs=blobs, source=source
     )
     with Relocator.between(move.old, move.new, history=history) as relocator:
-        return survey(project, report.pages, move=move, relocator=relocator)
+        return survey(project, pages, move=move, relocator=relocator)
 
 
 def _cases(session: Session, path: Path, *, source: Path | None, history: bool, name: str | None) -> None:
