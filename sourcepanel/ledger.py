@@ -12,7 +12,7 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 
 from sourcepanel.likeness import likeness
-from sourcepanel.lock import page_entry
+from sourcepanel.lock import entry_place, page_entry
 from sourcepanel.reference import Reference
 
 LOCK = "`sourcepanel lock`"
@@ -69,7 +69,7 @@ def looks_like(entry: str, text: str, *, known: Container[str] = ()) -> int:
 
     `known` are the page's references as written: what is still one cannot be what this has become.
     """
-    key = re.sub(r" \(.*\)$", "", entry.partition(":")[2])
+    key = entry_place(entry).partition(":")[2]
     best, line = 0.8, 1
     for number, content in enumerate(text.split("\n"), 1):
         for word in _WORD.findall(content):

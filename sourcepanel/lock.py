@@ -97,6 +97,11 @@ def page_entry(reference: Reference) -> str:
     return f"{reference.source.repository}:{reference.source.key}{names}"
 
 
+def entry_place(entry: str) -> str:
+    """The `repository:key` of a page entry, without the names."""
+    return re.sub(r" \([\w., ]*\)$", "", entry)
+
+
 def spell(start: int, end: int) -> str:
     """A range as GitHub's fragment spells it: `L10`, `L10-L20`."""
     return f"L{start}" if start == end else f"L{start}-L{end}"

@@ -13,7 +13,7 @@ from sourcepanel.config import CONFIG_NAME, Config, Repository, load_config
 from sourcepanel.diagnostics import Code, Diagnostic, Level
 from sourcepanel.journal import recover
 from sourcepanel.ledger import LOCK
-from sourcepanel.lock import Lock, read_lock
+from sourcepanel.lock import Lock, entry_place, read_lock
 from sourcepanel.notes.checks import NoteChecks
 from sourcepanel.notes.extension import NotesExtension
 from sourcepanel.pagecheck import PageCheck, PageReport
@@ -192,7 +192,9 @@ class Project:
         """What the lock holds and no page needs any more."""
         for page in sorted(self.lock.pages.keys() - set(names)):
             yield from self._general(Code.STALE_LOCK, page, f"the lock holds the page {page}, which is no more")
-        used = {(r.source.repository, r.source.key) for page in reports for r in page.references}
+        used = {f"{r.source.repository}:{r.source.key}" for page in reports for r in page.references}
+        # What a page's own account holds too much is told there.
+        used |= {entry_place(entry) for page in names for entry in self.lock.pages.get(page, ())}
         for name, locked in self.lock.repositories.items():
             if name not in self.sources:
                 yield from self._general(
@@ -203,7 +205,7 @@ class Project:
             for key in sorted(locked.left.keys() - left):
                 yield from self._general(Code.STALE_LOCK, key, f"the lock holds {key} as left behind, which is no more")
             for key in sorted(locked.links):
-                if (name, key) not in used:
+                if f"{name}:{key}" not in used:
                     yield from self._general(Code.STALE_LOCK, key, f"the lock holds {key}, which no page refers to")
 
     def _general(self, code: Code, link: str, message: str, *, fix: str = f"run {LOCK}") -> list[Diagnostic]:

@@ -290,6 +290,13 @@ def test_what_no_page_needs_is_stale(site: Site):
     assert [page.page for page in made.pages] == ["notes/gone.md"]
 
 
+def test_a_changed_reference_is_told_once(site: Site):
+    site.write_lock()
+    site.page(NOTE.replace("pretrain.py#L6", "pretrain.py#L7"))
+    (found,) = site.check().diagnostics
+    assert (found.code, found.page, found.line) == (Code.NOT_LOCKED, "notes/01.md", 1)
+
+
 def test_a_licence_that_the_pin_lacks(site: Site):
     site.configure('path = "LICENSE"', 'path = "LICENCE"')
     site.page("no links")
