@@ -7,6 +7,7 @@ but no module and no `fetch()`. Nothing is written outside `<out>/sourcepanel/`.
 from __future__ import annotations
 
 import json
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -28,6 +29,7 @@ SCRIPTS = (*(f"{FOLDER}/{name}" for name in _SCRIPTS), f"{FOLDER}/site.js")
 """What each page loads, in this order, relative to the site's root."""
 
 _ASSETS = Path(__file__).parent / "assets"
+_COMMENT = re.compile(r"^[ \t]*(?:/\*(?:[^*]|\*(?!/))*\*/|//.*)[ \t]*\n", re.MULTILINE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,9 +72,10 @@ def write_panel(
     _prune(root / "src", kept)
     repositories = [source.repository for source in sources]
     for name in _SCRIPTS:
-        _write_changed(root / name, (_ASSETS / name).read_text(encoding="utf-8"))
-    style = (_ASSETS / "sourcepanel.css").read_text(encoding="utf-8")
-    _write_changed(root / "sourcepanel.css", style + "".join(map(_print_rule, repositories)))
+        _write_changed(root / name, _lean(_ASSETS / name))
+    _write_changed(
+        root / "sourcepanel.css", _lean(_ASSETS / "sourcepanel.css") + "".join(map(_print_rule, repositories))
+    )
     _write_changed(root / "site.js", _site(repositories, language=language))
     return report
 
@@ -155,6 +158,12 @@ def _listing(paths: Iterable[str]) -> dict[str, set[tuple[str, bool]]]:
         for i in range(len(parts)):
             found["/".join(parts[:i])].add((parts[i], i < len(parts) - 1))
     return found
+
+
+def _lean(file: Path) -> str:
+    """A script or style without the comments that fill whole lines, and without indentation: half the bytes."""
+    text = _COMMENT.sub("", file.read_text(encoding="utf-8"))
+    return re.sub(r"^\s+", "", text, flags=re.MULTILINE)
 
 
 def _define(key: str, data: object) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 from pathlib import Path, PurePosixPath
@@ -141,6 +142,20 @@ def test_the_site_script_carries_strings_pin_and_licence(tmp_path: Path, languag
         "tree": f"{TINY.url}/tree/{COMMIT}/",
         "license": ["© Tiny · Tiny", f"{TINY.url}/blob/{COMMIT}/LICENSE"],
     }
+
+
+def test_scripts_and_style_are_small_and_still_whole(tmp_path: Path) -> None:
+    write(tmp_path, target(PYTHON))
+    total = b""
+    for name in (*SCRIPTS, *STYLES):
+        sent = (tmp_path / name).read_bytes()
+        total += gzip.compress(sent, mtime=0)
+        asset = ASSETS / PurePosixPath(name).name
+        if asset.exists():
+            lines = [line.strip() for line in asset.read_text(encoding="utf-8").splitlines()]
+            code = [line for line in lines if line and not line.startswith(("//", "/*", "*"))]
+            assert sent.decode().splitlines()[: len(code)] == code
+    assert len(total) <= 12_000, "the panel is to stay under 20 KB, with all that is still to come"
 
 
 def test_the_style_prints_the_pin(tmp_path: Path) -> None:
