@@ -15,7 +15,7 @@ from playwright.sync_api import sync_playwright
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "site/notes/01-training-run-overview.html"
-TARGET = ROOT / "docs/assets/screenshot-panel.png"
+TARGET = ROOT / ".github/screenshot-panel.png"
 LINK = '.call-chain a.sp-link[data-symbol="train_step"]'
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 COVER = """
