@@ -6,6 +6,8 @@ interface PanelParts {
   panel: HTMLElement;
   grip: HTMLElement;
   head: HTMLElement;
+  /** Buttons of the features, below the head. */
+  tools: HTMLElement;
   body: HTMLElement;
   foot: HTMLElement;
   live: HTMLElement;
@@ -86,7 +88,41 @@ interface Parts {
   failed(address: Address, retry: () => void): View;
 }
 
+/** What a feature may use of the panel. */
+interface PanelApi {
+  /** Address of the folder that holds the scripts. */
+  base: string;
+  site: SiteConfig;
+  repos: string[];
+  say: Parts["say"];
+  range: Parts["range"];
+  /** The panel's elements; builds them on first use. */
+  panel(): PanelParts;
+  state(): State;
+  /** Data of a file that is loaded. */
+  data(key: string): Data | undefined;
+  /** The view of what is open, once it is there. */
+  view(): View | undefined;
+  dispatch(action: Action, options?: { history?: "push" | "replace" | ""; focus?: boolean }): void;
+  load(key: string): void;
+  close(): void;
+  /** Say it to screen readers. */
+  announce(text: string): void;
+}
+
+/** One thing the panel can do besides showing a file; made once, when the site is configured. */
+interface Feature {
+  /** Buttons for the tool bar, made anew with each state. */
+  tools?(address: Address, data: Data | undefined): Node[];
+  /** A view was made for a file; its `dispose` is called when it is dropped. */
+  view?(view: View, address: Address, data: Data): void;
+  /** The state changed and is shown. */
+  state?(before: State, now: State): void;
+}
+
 declare var SourcePanel: {
+  /** Filled by the feature scripts before `configure`. */
+  features?: ((api: PanelApi) => Feature)[];
   state: StateModule;
   view: ViewModule;
   parts(site: SiteConfig): Parts;

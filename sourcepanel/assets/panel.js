@@ -31,6 +31,8 @@
   let opener = null;
   /** @type {PanelParts} Made on first use. */
   let ui;
+  /** @type {Feature[]} What other scripts add: each is asked at fixed points, none knows another. */
+  let features = [];
 
   // --- events become actions ---------------------------------------------------------------------------------------
 
@@ -118,7 +120,7 @@
   /** The view of what is open, made on the first visit. @param {Address} address */
   function viewOf(address) {
     const key = S.key(address);
-    const view = views.get(key) ?? parts.view(address, /** @type {Data} */ (files.get(key)));
+    const view = views.get(key) ?? makeView(address, /** @type {Data} */ (files.get(key)));
     views.delete(key);
     views.set(key, view);
     for (const [old, { dispose }] of views) {
@@ -129,18 +131,26 @@
     return view;
   }
 
+  /** @param {Address} address @param {Data} data */
+  function makeView(address, data) {
+    const view = parts.view(address, data);
+    for (const feature of features) feature.view?.(view, address, data);
+    return view;
+  }
+
   // --- the page ----------------------------------------------------------------------------------------------------
 
   /** Build the panel on its first use; `document.body` may be missing before. */
   function build() {
     const grip = element("div", { class: "sp-grip", role: "separator", tabindex: "0", "aria-label": parts.say("resize") });
     const head = element("div", { class: "sp-head" });
+    const tools = element("div", { class: "sp-tools", role: "toolbar", "aria-label": parts.say("tools") });
     const body = element("div", { class: "sp-body" });
     const foot = element("div", { class: "sp-foot" });
     const live = element("div", { class: "sp-live", role: "status", "aria-live": "polite" });
-    const panel = element("div", { class: "sp-panel", id: "sp-panel", tabindex: "-1", hidden: true }, grip, head, body, foot);
+    const panel = element("div", { class: "sp-panel", id: "sp-panel", tabindex: "-1", hidden: true }, grip, head, tools, body, foot);
     document.body.append(panel, live);
-    ui = { panel, grip, head, body, foot, live };
+    ui = { panel, grip, head, tools, body, foot, live };
     SourcePanel.resize(ui, { layout, close });
     for (const query of [wide, narrow]) query.addEventListener("change", arrange);
   }
@@ -178,6 +188,7 @@
       });
       if (inside && opener?.isConnected) opener.focus({ preventScroll: true });
       ui.live.textContent = parts.say("closed");
+      for (const feature of features) feature.state?.(before, current);
       return trace();
     }
     if (!ui) build();
@@ -191,6 +202,7 @@
       ui.live.textContent = parts.say("opened", { path: address.path, range: parts.range(address) });
     }
     if (focus) view.root.focus({ preventScroll: true });
+    for (const feature of features) feature.state?.(before, current);
     trace();
   }
 
@@ -206,6 +218,8 @@
       : parts.failed(address, retry);
     if (ui.body.firstChild !== view.root) ui.body.replaceChildren(view.root);
     ui.head.replaceChildren(...parts.head(address, files.get(S.key(address)), close));
+    const data = files.get(S.key(address));
+    ui.tools.replaceChildren(...features.flatMap((feature) => feature.tools?.(address, data) ?? []));
     ui.foot.replaceChildren(...parts.foot(address));
     ui.panel.setAttribute("aria-label", parts.label(address));
     ui.panel.setAttribute("aria-busy", String(current.status === "loading"));
@@ -234,6 +248,22 @@
     configure(site) {
       repos = Object.keys(site.repositories);
       parts = SourcePanel.parts(site);
+      const api = {
+        base,
+        site,
+        repos,
+        say: parts.say,
+        range: parts.range,
+        panel: () => (ui ?? build(), ui),
+        state: () => current,
+        data: (/** @type {string} */ key) => files.get(key),
+        view: () => (current.address ? views.get(S.key(current.address)) : undefined),
+        dispatch,
+        load,
+        close,
+        announce: (/** @type {string} */ text) => void ((ui ?? build(), ui).live.textContent = text),
+      };
+      features = (SourcePanel.features ?? []).map((make) => make(api));
       if (globalThis.document$) document$?.subscribe(sync);
       else if (document.body) sync();
       else addEventListener("load", sync, { once: true });

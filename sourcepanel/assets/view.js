@@ -11,6 +11,9 @@
  * @property {HTMLElement} root  The element to show; it takes the focus.
  * @property {(start: number, end: number, scroll: boolean) => void} mark  Mark these lines (none for 0).
  * @property {() => void} dispose
+ * @property {((seen: (lines: HTMLElement[], first: number) => void) => void)=} dressed
+ *   Be told of each stretch of lines that gets its elements, those that have them already first.
+ * @property {((line: number) => HTMLElement | undefined)=} line  The element of a line; made if need be.
  */
 (() => {
   const SECTION = 200;
@@ -56,6 +59,8 @@
     if (notice) root.prepend(element("p", { class: "sp-notice" }, notice));
 
     let [from, to, ready, frame, idle] = [0, 0, 0, 0, 0];
+    /** @type {((lines: HTMLElement[], first: number) => void)[]} */
+    const watchers = [];
     const near = new IntersectionObserver(
       (entries) => entries.forEach((entry) => entry.isIntersecting && dress(sections.indexOf(/** @type {HTMLElement} */ (entry.target)))),
       { root: root, rootMargin: "100% 0px" },
@@ -76,6 +81,12 @@
       }).join("");
       ready += 1;
       paint(i, from, to, true);
+      for (const seen of watchers) show(i, seen);
+    }
+
+    /** @param {number} i @param {(lines: HTMLElement[], first: number) => void} seen */
+    function show(i, seen) {
+      seen(/** @type {HTMLElement[]} */ ([...sections[i].children]), i * SECTION + 1);
     }
 
     /** Set or take the mark of the lines of one section. */
@@ -145,6 +156,15 @@
         frame = requestAnimationFrame(() => {
           frame = requestAnimationFrame(() => root.scrollTop === at && place());
         });
+      },
+      dressed(seen) {
+        watchers.push(seen);
+        sections.forEach((section, i) => section.className && show(i, seen));
+      },
+      line(n) {
+        const i = Math.floor((n - 1) / SECTION);
+        dress(i);
+        return /** @type {HTMLElement | undefined} */ (sections[i]?.children[(n - 1) % SECTION]);
       },
       dispose() {
         near.disconnect();
