@@ -123,7 +123,7 @@
       const room = (root.clientWidth - number.offsetWidth) / column;
       const least = Math.min(...marked.map((text) => text.search(/\S/)));
       const most = Math.max(...marked.map((text) => text.length));
-      root.scrollLeft = most > room && least < Infinity ? Math.max(0, Math.min(least - 2, most - room + 1)) * column : 0;
+      root.scrollLeft = most > room && least > 12 && least < Infinity ? Math.max(0, Math.min(least - 2, most - room + 1)) * column : 0;
     }
 
     /** Dress what is left, a little at a time, never under a selection. @param {{ timeRemaining(): number }} deadline */
