@@ -16,6 +16,7 @@ from sourcepanel.errors import (
     PinMismatch,
     SnapshotUnavailable,
     SourcePanelError,
+    SymbolNotFound,
 )
 from sourcepanel.lock import FileFacts, LinkFacts, Lock, RepositoryLock, read_lock, write_lock
 from sourcepanel.markdown import Page, SourcePanelExtension
@@ -79,6 +80,7 @@ __all__ = [
     "SourcePanelExtension",
     "SourceRef",
     "Symbol",
+    "SymbolNotFound",
     "SymbolTable",
     "Target",
     "Verifier",

@@ -92,6 +92,10 @@ class Notes(_Table):
     """Second-level headings that each such page has, in this order."""
     roadmap: Path | None = None
     """YAML file of rounds and chapters."""
+    note_template: Path | None = None
+    """What `sourcepanel new` writes: text with `{number}`, `{title}`, `{headings}`, `{question}`, `{script}` …"""
+    script_template: Path | None = None
+    """The same for the chapter's program; without it none is written."""
 
 
 class Config(_Table):

@@ -54,3 +54,7 @@ class PathNotFound(SourcePanelError):
         self.suggestions = suggestions
         hint = f"; did you mean {', '.join(suggestions)}?" if suggestions else ""
         super().__init__(f"no file {path!r} {where}{hint}")
+
+
+class SymbolNotFound(SourcePanelError):
+    """Nothing at the pin is meant by a name that a person gave, or too much is."""

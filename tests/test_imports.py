@@ -47,6 +47,7 @@ LAYERS = (
     "project",
     "relock",
     "drift",
+    "authoring",
     "standalone",
     "render",
     "panel",
@@ -62,7 +63,7 @@ import modules and not the package.
 
 ADAPTER = "sourcepanel.mkdocs_adapter"
 RUNNABLE = {"megatron", "numpy", "pydantic", "rich", "runnable", "sourcepanel", "torch", "yaml"}
-RUNNABLE_SOURCEPANEL = {"sourcepanel.snapshot", "sourcepanel.config"}
+RUNNABLE_SOURCEPANEL = {"sourcepanel.snapshot", "sourcepanel.config", "sourcepanel.errors"}
 MAX_LINES = 400
 MAX_HOOK_LINES = 60
 
@@ -76,6 +77,8 @@ class Import:
     name: str
     """Imported module, or module and attribute: `sourcepanel.errors.PathNotFound` for a `from` import."""
     place: str
+    typing: bool = False
+    """Stands under `if TYPE_CHECKING:`, so it happens for a type checker only."""
 
     @property
     def top(self) -> str:
@@ -110,16 +113,22 @@ def imports(path: Path, root: Path) -> Iterator[Import]:
     """Every import statement of a file, those inside functions and `if TYPE_CHECKING` too."""
     module = module_name(path, root)
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        place = f"{path.relative_to(root)}:{getattr(node, 'lineno', 0)}"
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    guarded = {id(inner) for node in ast.walk(tree) if _is_typing_guard(node) for inner in ast.walk(node)}
+    for node in ast.walk(tree):
+        place, typing = f"{path.relative_to(root)}:{getattr(node, 'lineno', 0)}", id(node) in guarded
         if isinstance(node, ast.Import):
-            yield from (Import(module, alias.name, place) for alias in node.names)
+            yield from (Import(module, alias.name, place, typing) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             base = node.module or ""
             if node.level:
                 above = package.split(".")[: len(package.split(".")) - node.level + 1]
                 base = ".".join([*above, *filter(None, [base])])
-            yield from (Import(module, f"{base}.{alias.name}", place) for alias in node.names)
+            yield from (Import(module, f"{base}.{alias.name}", place, typing) for alias in node.names)
+
+
+def _is_typing_guard(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING")
 
 
 def all_imports(root: Path, *folders: str) -> list[Import]:
@@ -161,12 +170,12 @@ def upward(root: Path) -> list[str]:
 
 
 def cycles(root: Path) -> list[str]:
-    """No import cycle between modules, inside packages either."""
+    """No import cycle between modules, inside packages either; types alone may point both ways."""
     modules = {module_name(path, root) for path in python_files(root, "sourcepanel", "runnable")}
     graph: dict[str, set[str]] = {module: set() for module in modules}
     for i in all_imports(root, "sourcepanel", "runnable"):
         target = i.name if i.name in modules else i.name.rpartition(".")[0]
-        if target in modules and target != i.module:
+        if target in modules and target != i.module and not i.typing:
             graph[i.module].add(target)
     try:
         graphlib.TopologicalSorter(graph).prepare()
@@ -237,6 +246,11 @@ def test_the_project_keeps_the_rule(rule):
             {"sourcepanel/snapshot/a.py": "from .b import B", "sourcepanel/snapshot/b.py": "from .a import A"},
             "sourcepanel.snapshot.a",
         ),
+        (
+            cycles,
+            {"runnable/a.py": "def f():\n    import runnable.b", "runnable/b.py": "if x:\n    import runnable.a"},
+            "runnable.a",
+        ),
         (lab_borrowing, {"runnable/ch01.py": "from sourcepanel.verify import V"}, "imports sourcepanel.verify.V"),
         (lab_borrowing, {"runnable/ch01.py": "import pandas"}, "imports pandas"),
         (lab_borrowing, {"hooks/site_x.py": "import runnable.lab"}, "imports runnable.lab"),
@@ -254,6 +268,9 @@ def test_the_rule_catches_what_breaks_it(tmp_path, rule, files, told):
     (tmp_path / "runnable/pin.py").write_text("from sourcepanel.snapshot import x\nimport torch\n")
     (tmp_path / "hooks/site_ok.py").write_text("from sourcepanel.mkdocs_adapter import x\n")
     (tmp_path / "sourcepanel/errors.py").touch()
+    typed = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import runnable.d\n"
+    (tmp_path / "runnable/c.py").write_text(typed)
+    (tmp_path / "runnable/d.py").write_text("import runnable.c\n")
     assert rule(tmp_path) == []
     for name, text in files.items():
         (tmp_path / name).write_text(text)

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
+from sourcepanel.cli.author import completion, link, new, show
 from sourcepanel.cli.check import check
 from sourcepanel.cli.drift import drift
 from sourcepanel.cli.lock import lock
@@ -34,5 +35,5 @@ def main(ctx: click.Context, config: Path, quiet: bool) -> None:
     ctx.obj = Session(config, Console(highlight=False), Console(stderr=True, highlight=False), quiet)
 
 
-for command in (check, drift, lock, repin):
+for command in (check, completion, drift, link, lock, new, repin, show):
     main.add_command(command)
