@@ -28,22 +28,23 @@ RECORDINGS: dict[str, list[str]] = {
     "ch11-interleaved": ["--np", "4", "--schedule", "interleaved"],
 }
 """Name of the files → arguments of the chapter's script."""
+MEGATRON: dict[str, list[str]] = {"megatron": ["--tp", "2", "--pp", "2", "--dp", "2"]}
+"""Name of the files → arguments of `python -m runnable.megatron_cpu`."""
 
 
 def main(argv: list[str]) -> int:
     """Record; the first script that fails ends it."""
     parser = ArgumentParser(prog="python -m runnable.record", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"默认全部：{', '.join(RECORDINGS)}")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"默认全部：{', '.join([*RECORDINGS, *MEGATRON])}")
     parser.add_argument("--to", type=Path, default=TRACES)
     args = parser.parse_args(argv)
-    if unknown := [name for name in args.names if name not in RECORDINGS]:
-        parser.error(f"没有 {', '.join(unknown)}；可用：{', '.join(RECORDINGS)}")
-    known = scripts()
-    for name in args.names or RECORDINGS:
-        script = known[name[2:4]]
-        done = subprocess.run(
-            [sys.executable, str(script), *RECORDINGS[name], "--out", str(args.to / name)], stdout=subprocess.PIPE
-        )
+    known = {name: [str(scripts()[name[2:4]]), *argv] for name, argv in RECORDINGS.items()}
+    known |= {name: ["-m", "runnable.megatron_cpu", *argv] for name, argv in MEGATRON.items()}
+    if unknown := [name for name in args.names if name not in known]:
+        parser.error(f"没有 {', '.join(unknown)}；可用：{', '.join(known)}")
+    for name in args.names or known:
+        command = [sys.executable, *known[name], "--out", str(args.to.resolve() / name)]
+        done = subprocess.run(command, stdout=subprocess.PIPE, cwd=ROOT)
         print(f"{'✓' if done.returncode == 0 else '✗'} {name}", flush=True)
         if done.returncode:
             sys.stderr.write(done.stdout.decode())

@@ -77,7 +77,7 @@ class Event(_Record):
     site: Site | None
     """The line that issued the call."""
     stack: tuple[Site, ...] = ()
-    """Callers of `site` in the same tree, nearest first; kept where the issuing line is a shared helper."""
+    """Where `site` is in a helper that only passes calls on: the callers behind the helpers, nearest first."""
 
 
 class Group(_Record):

@@ -16,6 +16,7 @@ import tempfile
 import time
 import traceback
 import warnings
+from collections.abc import Callable
 from datetime import timedelta
 from typing import NoReturn
 
@@ -80,13 +81,18 @@ def _parse(script: Script, argv: list[str]) -> argparse.Namespace:
 def _start_ranks(script: Script, args: argparse.Namespace) -> int:
     world = script.np if args.np is None else args.np
     if not hasattr(os, "fork") or sys.platform == "darwin":
-        return _complain(f"此系统上请用 torchrun 启动：torchrun --nproc-per-node {world} runnable/{script.name}.py")
+        return complain(f"此系统上请用 torchrun 启动：torchrun --nproc-per-node {world} runnable/{script.name}.py")
     if world < 1:
-        return _complain(f"--np {world}：至少要 1 个 rank")
+        return complain(f"--np {world}：至少要 1 个 rank")
     try:
         script.layout(args, world)
     except LayoutError as error:
-        return _complain(str(error))
+        return complain(str(error))
+    return fork_ranks(world, lambda store: _one_rank(script, args, init_method=store))
+
+
+def fork_ranks(world: int, body: Callable[[str], int]) -> int:
+    """Fork `world` ranks that meet through a file; `body` gets its address, its result is the rank's exit code."""
     sys.stdout.flush()
     sys.stderr.flush()
     with tempfile.TemporaryDirectory(prefix="lab-") as folder:
@@ -94,21 +100,17 @@ def _start_ranks(script: Script, args: argparse.Namespace) -> int:
         for rank in range(world):
             pid = os.fork()
             if pid == 0:
-                os.environ |= {
-                    "RANK": str(rank),
-                    "WORLD_SIZE": str(world),
-                    "LOCAL_RANK": str(rank),
-                    "LOCAL_WORLD_SIZE": str(world),
-                }
-                _child(script, args, f"file://{folder}/store")
+                local = {"RANK": rank, "WORLD_SIZE": world, "LOCAL_RANK": rank, "LOCAL_WORLD_SIZE": world}
+                os.environ |= {name: str(value) for name, value in local.items()}
+                _child(body, f"file://{folder}/store")
             ranks[pid] = rank
         return _wait(ranks)
 
 
-def _child(script: Script, args: argparse.Namespace, store: str) -> NoReturn:
+def _child(body: Callable[[str], int], store: str) -> NoReturn:
     code = DIED
     try:
-        code = _one_rank(script, args, init_method=store)
+        code = body(store)
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
@@ -129,7 +131,7 @@ def _wait(ranks: dict[int, int]) -> int:
                 codes[rank] = code
                 if code not in (0, FAILED, MISUSED) and deadline is None:
                     how = f"被信号 {signal.Signals(-code).name} 结束" if code < 0 else f"以退出码 {code} 结束"
-                    _complain(f"rank {rank} {how}；其余 rank 随之停止")
+                    complain(f"rank {rank} {how}；其余 rank 随之停止")
                     deadline = time.monotonic() + _GRACE
             if deadline is not None and time.monotonic() > deadline:
                 _end(ranks)
@@ -157,15 +159,15 @@ def _one_rank(script: Script, args: argparse.Namespace, *, init_method: str) -> 
         layout = script.layout(args, world)
         backend, device = _backend(args.backend)
     except LayoutError as error:
-        return _complain(f"{me} {error}")
+        return complain(f"{me} {error}")
     if args.np not in (None, world):
-        return _complain(f"{me} --np {args.np} 与 torchrun 给的 world size {world} 不符；用 torchrun 时不写 --np")
+        return complain(f"{me} --np {args.np} 与 torchrun 给的 world size {world} 不符；用 torchrun 时不写 --np")
     if args.kill is not None and not 0 <= args.kill < world:
-        return _complain(f"{me} --kill {args.kill}：没有这个 rank")
+        return complain(f"{me} --kill {args.kill}：没有这个 rank")
     torch.set_num_threads(1)
     # The scripts call the names that Megatron calls; torch 2.13 renamed them.
     warnings.filterwarnings("ignore", message=".*is deprecated", category=FutureWarning)
-    _use_loopback(world)
+    use_loopback(world)
     try:
         dist.init_process_group(
             backend, init_method=init_method, rank=rank, world_size=world, timeout=timedelta(seconds=args.timeout)
@@ -178,14 +180,14 @@ def _one_rank(script: Script, args: argparse.Namespace, *, init_method: str) -> 
         script.run(lab)
         return lab.finish()
     except Exception as error:
-        return _explain(me, error)
+        return explain(me, error)
     finally:
         # Without this some runs abort after correct output.
         if dist.is_initialized():
             dist.destroy_process_group()
 
 
-def _explain(me: str, error: Exception) -> int:
+def explain(me: str, error: Exception) -> int:
     """A failure of the connection in one line; anything else is a bug and shows its traceback."""
     text = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
     if text.startswith("["):
@@ -193,13 +195,13 @@ def _explain(me: str, error: Exception) -> int:
     lowered = str(error).lower()
     if "eaddrinuse" in lowered or "address already in use" in lowered:
         at = f"{os.environ.get('MASTER_ADDR', '?')}:{os.environ.get('MASTER_PORT', '?')}"
-        _complain(f"{me} {at} 已被占用：换一个 MASTER_PORT（torchrun --master-port …），或用 torchrun --standalone")
+        complain(f"{me} {at} 已被占用：换一个 MASTER_PORT（torchrun --master-port …），或用 torchrun --standalone")
     elif "connection" in lowered or "socket" in lowered or "peer" in lowered:
-        _complain(f"{me} 与其他 rank 的连接断了：有 rank 已退出，请看它自己的报错（{text}）")
+        complain(f"{me} 与其他 rank 的连接断了：有 rank 已退出，请看它自己的报错（{text}）")
     elif "timed out" in lowered or "timeout" in lowered:
-        _complain(f"{me} 等其他 rank 超时：有 rank 没有来、卡住，或没有发起同一个通信；--timeout 可以改长（{text}）")
+        complain(f"{me} 等其他 rank 超时：有 rank 没有来、卡住，或没有发起同一个通信；--timeout 可以改长（{text}）")
     else:
-        _complain(f"{traceback.format_exc()}{me} 出错：{type(error).__name__}: {text}")
+        complain(f"{traceback.format_exc()}{me} 出错：{type(error).__name__}: {text}")
     return DIED
 
 
@@ -215,7 +217,7 @@ def _backend(wanted: str) -> tuple[str, torch.device]:
     return "gloo", torch.device("cpu")
 
 
-def _use_loopback(world: int) -> None:
+def use_loopback(world: int) -> None:
     """With all ranks on this machine gloo need not find out which address the host name has."""
     alone = os.environ.get("LOCAL_WORLD_SIZE") == str(world)
     names = {name for _, name in socket.if_nameindex()}
@@ -223,6 +225,7 @@ def _use_loopback(world: int) -> None:
         os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
 
 
-def _complain(text: str) -> int:
+def complain(text: str) -> int:
+    """Say it on stderr; the exit code of wrong use."""
     print(text, file=sys.stderr, flush=True)
     return MISUSED

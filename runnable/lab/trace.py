@@ -181,7 +181,7 @@ class Tracer:
         options = next((value for value in given if type(value).__name__.endswith("Options")), None)
         api, stack, waits = self._walk(sys._getframe(2))
         phase, label = self._marks.pop(0) if self._marks else (self._phase_of(stack), self._label[-1])
-        passing = bool(stack) and stack[0].function in self.helpers
+        passed = next((i for i, s in enumerate(stack) if s.function.rsplit(".", 1)[-1] not in self.helpers), 0)
         self.events.append(
             Event.model_construct(
                 n=len(self.events),
@@ -201,7 +201,7 @@ class Tracer:
                 asynchronous=not waits,
                 label=label,
                 site=stack[0] if stack else None,
-                stack=tuple(stack[1:6]) if passing else (),
+                stack=tuple(stack[passed : passed + 5]) if passed else (),
             )
         )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runnable.record import RECORDINGS, TRACES
+from runnable.record import MEGATRON, RECORDINGS, TRACES
 from runnable.traces import Trace, schema
 
 
@@ -28,10 +28,10 @@ def _belongs(file: str, name: str) -> bool:
 
 def test_no_file_without_a_recording():
     stems = {p.stem for p in TRACES.iterdir() if p.suffix in (".json", ".txt")} - {"schema"}
-    assert stems - {"megatron"} <= set(RECORDINGS)
+    assert stems == {*RECORDINGS, *MEGATRON}
 
 
-@pytest.mark.parametrize("name", RECORDINGS)
+@pytest.mark.parametrize("name", [*RECORDINGS, *MEGATRON])
 def test_traces_are_sound(name):
     trace = Trace.load(TRACES / f"{name}.json")
     assert trace.unmatched() == []

@@ -1,0 +1,92 @@
+"""What the command line does once its arguments and packages are there."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from collections.abc import Iterator
+from pathlib import Path
+
+from runnable.lab import draw
+from runnable.lab.prove import lines
+from runnable.lab.ranks import Layout, LayoutError
+from runnable.lab.report import Report
+from runnable.megatron_cpu import harness, patches
+from runnable.megatron_cpu.driver import HEADS, SEQ, Run
+from runnable.traces import write_text
+
+
+def list_patches() -> int:
+    """Name and reason of each."""
+    report = Report(speaks=True, stable=False)
+    rows = [(p.name, "import 之后" if p.needs_megatron else "import 之前", p.reason) for p in patches.PATCHES]
+    report.table("未改动的 Megatron-LM 在 CPU 上训练所需的 patch", ["替换", "何时", "理由"], rows)
+    return 0
+
+
+def train(args: Namespace, *, command: str) -> int:
+    """Run the layout, print its communication, compare with one process."""
+    from sourcepanel.errors import SourcePanelError
+
+    run = Run(
+        tp=args.tp, pp=args.pp, dp=args.dp, vpp=args.vpp, sp=args.sp, dist_opt=args.dist_opt,
+        layers=args.layers, microbatches=args.microbatches, steps=args.steps,
+    )  # fmt: skip
+    if problem := next(_problems(run, args.rank), None):
+        print(problem, file=sys.stderr)
+        return 2
+    report = Report(speaks=True, stable=args.out is not None)
+    report.title(f"Megatron-LM core_v0.17.1，未改动，CPU + gloo：TP={run.tp} PP={run.pp} DP={run.dp}")
+    report.rank_map(Layout.data_parallel(dp=run.dp, tp=run.tp, pp=run.pp), ("tp", "dp", "pp"))
+    try:
+        tree = harness.prepare()
+        many = harness.execute(run, tree=tree, command=command)
+        one = None if args.no_parity or run.world == 1 else harness.execute(run.alone(), tree=tree)
+    except SourcePanelError as error:
+        print(error, file=sys.stderr)
+        return 2
+    except harness.RunFailed as error:
+        print(f"{error.log}\n{error}", file=sys.stderr)
+        return 3
+    if args.verbose:
+        report.say(many.log)
+    report.communication(many.trace, rank=args.rank)
+    wrong = many.trace.unmatched()
+    for line in wrong:
+        report.say(f"[red]{line}[/red]")
+    passed = not wrong
+    if one:
+        found = lines(harness.compare_runs(many, one))
+        what = "Adam 一步后的每个参数" if run.dist_opt else "每个梯度、SGD 一步后的每个参数"
+        report.proof(f"{what}：与单进程的 Megatron 比较（所有 rank、所有层）", found)
+        report.say(
+            f"loss：{' '.join(f'{x:.5f}' for x in many.losses)}，单进程：{' '.join(f'{x:.5f}' for x in one.losses)}"
+        )
+        passed = passed and all(line.passed for line in found)
+    report.say("[bold green]全部通过[/bold green]" if passed else "[bold red]未通过[/bold red]")
+    if args.out:
+        stem = Path(args.out)
+        write_text(stem.with_name(stem.name + ".json"), many.trace.dumps())
+        write_text(stem.with_name(stem.name + ".txt"), report.text())
+        write_text(stem.with_name(stem.name + "-comm.svg"), draw.communication(many.trace))
+    return 0 if passed else 1
+
+
+def _problems(run: Run, rank: int) -> Iterator[str]:
+    """What Megatron would refuse, told before anything starts."""
+    try:
+        Layout(world=run.world, tp=run.tp, pp=run.pp)
+    except LayoutError as error:
+        yield str(error)
+    if HEADS % max(1, run.tp) or SEQ % max(1, run.tp):
+        yield f"--tp {run.tp}：要能整除 {HEADS} 个 head（可用 1, 2, 4）"
+    elif run.layers % (run.pp * run.vpp):
+        yield f"--layers {run.layers} 不能被 pp×vpp = {run.pp}×{run.vpp} 整除"
+    elif run.microbatches % run.dp:
+        yield f"--microbatches {run.microbatches} 不能被 dp={run.dp} 整除"
+    elif run.vpp > 1 and (run.pp < 2 or (run.microbatches // run.dp) % run.pp):
+        yield f"interleaved：要 pp ≥ 2，且每个副本的 microbatch 数 {run.microbatches // run.dp} 能被 pp={run.pp} 整除"
+    elif run.sp and run.tp == 1:
+        yield "--sp 要 tp ≥ 2"
+    elif not 0 <= rank < run.world:
+        yield f"--rank {rank}：只有 {run.world} 个 rank"

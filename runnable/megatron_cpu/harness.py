@@ -1,0 +1,149 @@
+"""Run layouts of the real Megatron in forked ranks, collect what they sent and what they computed, compare."""
+
+from __future__ import annotations
+
+import logging
+import os
+import pickle
+import sys
+import tempfile
+import warnings
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+import torch
+import torch.distributed as dist
+
+from runnable.lab import launch
+from runnable.lab.pin import megatron_tree
+from runnable.lab.prove import Check, compare
+from runnable.megatron_cpu import driver, patches
+from runnable.megatron_cpu.driver import Outcome, Run
+from runnable.traces import Group, Trace
+
+
+class RunFailed(Exception):
+    """A rank of the real Megatron ended with an error; `log` holds what the ranks printed."""
+
+    def __init__(self, message: str, log: str) -> None:
+        super().__init__(message)
+        self.log = log
+
+
+@dataclass(frozen=True)
+class Finished:
+    """One layout, run."""
+
+    run: Run
+    outcomes: tuple[Outcome, ...]
+    trace: Trace
+    log: str
+
+    @property
+    def losses(self) -> list[float]:
+        """One for each step; the last pipeline stage knows them."""
+        return next(o.losses for o in reversed(self.outcomes) if o.losses)
+
+
+def prepare(*, without: frozenset[str] = frozenset()) -> Path:
+    """Patch torch and import Megatron from the snapshot, once for all ranks that are forked later."""
+    tree = megatron_tree()
+    if str(tree) not in sys.path:
+        sys.path.insert(0, str(tree))
+    os.environ.setdefault("CUDA_DEVICE_MAX_CONNECTIONS", "1")
+    torch.set_num_threads(1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        patches.apply(without=without)
+        import megatron.core.models.gpt
+        import megatron.training.training  # noqa: F401
+
+        patches.apply_after_import(without=without)
+    return tree
+
+
+def execute(run: Run, *, tree: Path, command: str = "", timeout: float = 60) -> Finished:
+    """Fork the ranks, wait, collect; raises `RunFailed` with what they printed. Call `prepare` before."""
+    with tempfile.TemporaryDirectory(prefix="megatron-") as folder:
+        results = Path(folder)
+        code = launch.fork_ranks(run.world, lambda store: _rank(run, tree, store, results, timeout))
+        log = "".join(path.read_text(errors="replace") for path in sorted(results.glob("*.log")))
+        if code:
+            raise RunFailed(f"TP={run.tp} PP={run.pp} DP={run.dp}：Megatron 以退出码 {code} 结束", log)
+        found = [pickle.loads((results / f"{rank}.pickle").read_bytes()) for rank in range(run.world)]
+    groups: dict[str, Group] = {key: group for _, _, known in found for key, group in known.items()}
+    trace = Trace(
+        source="Megatron-LM@core_v0.17.1",
+        command=command,
+        world=run.world,
+        layout={"tp": run.tp, "cp": 1, "ep": 1, "dp": run.dp, "pp": run.pp, "order": "tp-cp-ep-dp-pp"},
+        dims={"s": driver.SEQ, "b": driver.MICRO, "h": driver.HIDDEN, "t": run.tp, "tp": run.tp, "pp": run.pp}
+        | {"dp": run.dp, "m": run.microbatches // run.dp, "L": run.layers, "V": driver.VOCAB + 1},
+        groups=dict(sorted(groups.items())),
+        ranks=tuple(rank for _, rank, _ in found),
+    )
+    return Finished(run, tuple(outcome for outcome, _, _ in found), trace, log)
+
+
+def _rank(run: Run, tree: Path, store: str, results: Path, timeout: float) -> int:
+    rank = int(os.environ["RANK"])
+    log = os.open(results / f"{rank}.log", os.O_CREAT | os.O_WRONLY)
+    for stream in (1, 2):
+        os.dup2(log, stream)
+    warnings.simplefilter("ignore")
+    logging.getLogger("megatron.core.tensor_parallel.random").setLevel(logging.ERROR)
+    launch.use_loopback(run.world)
+    record = driver.tracer(str(tree))
+    record.on = False
+    try:
+        dist.init_process_group(
+            "gloo", init_method=store, rank=rank, world_size=run.world, timeout=timedelta(seconds=timeout)
+        )
+        record.install()
+        outcome = driver.train(run, record)
+        found = outcome, record.result(rank), record.groups
+        (results / f"{rank}.pickle").write_bytes(pickle.dumps(found))
+        return 0
+    except Exception as error:
+        return launch.explain(f"[rank {rank}/{run.world}]", error)
+    finally:
+        if dist.is_initialized():
+            dist.destroy_process_group()
+
+
+def whole(outcomes: Sequence[Outcome], field: str) -> dict[tuple[str, tuple[int, ...]], torch.Tensor]:
+    """All pieces of all ranks; a piece that several ranks hold must be the same on each (`compare_runs` checks)."""
+    return {key: tensor for outcome in outcomes for key, tensor in getattr(outcome, field).items()}
+
+
+def compare_runs(many: Finished, one: Finished, *, tolerance: float = 2e-5) -> list[Check]:
+    """Every gradient and every parameter of every rank against the same piece of the one-process run.
+
+    With the distributed optimizer a rank's gradient buffer is summed in its own shards only: parameters alone there.
+    """
+    checks, fields = [], {"grads": "grad", "params": "一步后"}
+    if many.run.dist_opt:
+        del fields["grads"]
+    for field, text in fields.items():
+        reference: dict[str, list[tuple[tuple[int, ...], torch.Tensor]]] = defaultdict(list)
+        for (name, offset), tensor in whole(one.outcomes, field).items():
+            reference[name].append((offset, tensor))
+        for outcome in many.outcomes:
+            for (name, offset), tensor in getattr(outcome, field).items():
+                want = _find(reference[name], offset, tensor)
+                checks.append(compare(f"{text} {name}", tensor, want, rank=outcome.rank, tolerance=tolerance))
+    return checks
+
+
+def _find(
+    pieces: list[tuple[tuple[int, ...], torch.Tensor]], offset: tuple[int, ...], like: torch.Tensor
+) -> torch.Tensor:
+    """The stretch of the one-process tensor at this place; leading offsets pick a layer."""
+    lead = len(offset) - like.dim()
+    (found,) = (tensor for start, tensor in pieces if start[:lead] == offset[:lead])
+    for dim, (start, size) in enumerate(zip(offset[lead:], like.shape, strict=True)):
+        found = found.narrow(dim, start, size)
+    return found

@@ -1,0 +1,199 @@
+"""The real Megatron-LM of the pin: layouts equal one process; calls follow the closed forms and our replays."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("einops", reason="the real Megatron needs einops")
+pytest.importorskip("psutil", reason="the real Megatron needs psutil")
+
+from runnable.megatron_cpu.driver import Run
+from runnable.record import TRACES
+from runnable.traces import Trace
+
+ROOT = Path(__file__).resolve().parents[2]
+LAYOUTS = {
+    "tp2": Run(tp=2),
+    "tp2-sp": Run(tp=2, sp=True),
+    "pp2": Run(pp=2),
+    "pp4": Run(pp=4, microbatches=8),
+    "pp2-vpp2": Run(pp=2, vpp=2),
+    "dp2": Run(dp=2),
+    "dp2-dist-opt": Run(dp=2, dist_opt=True),
+    "tp2-pp2-dp2": Run(tp=2, pp=2, dp=2),
+    "tp2-pp2-sp": Run(tp=2, pp=2, sp=True),
+}
+
+
+def in_a_child(folder: Path, body: Callable[[], object]) -> object:
+    """Run in a fork: the patches change torch for good."""
+    result = folder / "result.pickle"
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            result.write_bytes(pickle.dumps(body()))
+            code = 0
+        except BaseException:
+            import traceback
+
+            traceback.print_exc()
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(code)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    return pickle.loads(result.read_bytes())
+
+
+@pytest.fixture(scope="session")
+def runs(tmp_path_factory):
+    """All layouts and their one-process twins, Megatron imported once: (checks, trace, losses, twin's losses)."""
+
+    def body() -> dict[str, object]:
+        from runnable.megatron_cpu import harness
+
+        tree = harness.prepare()
+        twins: dict[Run, harness.Finished] = {}
+        found = {}
+        for name, run in LAYOUTS.items():
+            many = harness.execute(run, tree=tree)
+            if run.alone() not in twins:
+                twins[run.alone()] = harness.execute(run.alone(), tree=tree)
+            one = twins[run.alone()]
+            found[name] = harness.compare_runs(many, one), many.trace, many.losses, one.losses
+        return found
+
+    return in_a_child(tmp_path_factory.mktemp("megatron"), body)
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_every_layout_equals_one_process(runs, name):
+    checks, trace, losses, alone = runs[name]
+    assert [c for c in checks if not c.passed] == []
+    names = {c.name for c in checks}
+    assert len(names) == (16 if LAYOUTS[name].dist_opt else 32), names
+    assert losses == pytest.approx(alone, abs=1e-5)
+    assert trace.unmatched() == []
+
+
+def calls(trace: Trace, rank: int, group: str) -> Counter[tuple[str, str]]:
+    return Counter((e.phase, e.kind) for e in trace.events(rank) if trace.groups[e.group].name == group)
+
+
+def test_tensor_parallel_calls_follow_the_closed_form(runs):
+    """m microbatches, L layers: forward m(2L + embedding + 3 of the cross entropy), backward m(2L + head)."""
+    m, layers = 4, 4
+    _, trace, *_ = runs["tp2"]
+    found = calls(trace, 0, "tp")
+    assert found["forward", "all_reduce"] == m * (1 + 2 * layers + 3)
+    assert found["backward", "all_reduce"] == m * (2 * layers + 1)
+
+
+def test_sequence_parallel_calls_follow_the_closed_form(runs):
+    m, layers = 4, 4
+    found = calls(runs["tp2-sp"][1], 0, "tp")
+    assert found["forward", "all_gather"] == m * (2 * layers + 1)
+    assert found["forward", "reduce_scatter"] == m * 2 * layers
+    assert found["backward", "all_gather"] == m * (4 * layers + 1 + 1)
+    assert found["backward", "reduce_scatter"] == m * (2 * layers + 1)
+    assert found["grad-sync", "all_reduce"] == 1
+
+
+def test_distributed_optimizer_scatters_gradients_and_gathers_parameters(runs):
+    found = calls(runs["dp2-dist-opt"][1], 0, "dp-cp")
+    assert found["grad-sync", "reduce_scatter"] == 1
+    assert found["param-sync", "all_gather"] == 1
+    plain = calls(runs["dp2"][1], 0, "dp-cp")
+    assert plain["grad-sync", "all_reduce"] == 1
+    assert ("param-sync", "all_gather") not in plain
+
+
+def test_every_call_has_its_line_of_megatron(runs):
+    for _, trace, *_ in runs.values():
+        for rank in trace.ranks:
+            assert all(e.site is not None and e.site.path.startswith("megatron/") for e in rank.events)
+
+
+def test_the_committed_trace_is_todays(runs):
+    """docs/traces/megatron.json, recorded again."""
+    kept = Trace.load(TRACES / "megatron.json")
+    assert runs["tp2-pp2-dp2"][1].model_copy(update={"command": kept.command}).dumps() == kept.dumps()
+
+
+def test_our_1f1b_sends_what_megatron_sends(runs, play, tmp_path):
+    """Same order of sends and receives, same peers, same API, on every rank."""
+    assert play("ch11", "--np", 4, "--m", 8, "--out", tmp_path / "ours").code == 0
+    ours, theirs = Trace.load(tmp_path / "ours.json"), runs["pp4"][1]
+    for rank in range(4):
+        want = [(e.kind, e.peer, e.api) for e in theirs.events(rank) if e.peer is not None]
+        assert [(e.kind, e.peer, e.api) for e in ours.events(rank)] == want
+        assert len(want) == 8 * 2 * (2 if rank in (1, 2) else 1)
+
+
+@pytest.mark.parametrize(
+    ("argv", "says"),
+    [
+        (("--tp", "3"), "要能整除 4 个 head"),
+        (("--dp", "3"), "不能被 dp=3 整除"),
+        (("--pp", "3"), "不能被 pp×vpp"),
+        (("--sp",), "--sp 要 tp ≥ 2"),
+        (("--pp", "2", "--vpp", "2", "--microbatches", "3"), "interleaved"),
+        (("--rank", "1"), "只有 1 个 rank"),
+    ],
+)
+def test_layouts_that_do_not_fit_are_told_at_once(argv, says):
+    done = subprocess.run(
+        [sys.executable, "-m", "runnable.megatron_cpu", *argv], capture_output=True, text=True, cwd=ROOT, timeout=60
+    )
+    assert done.returncode == 2, done.stderr
+    assert says in done.stderr
+
+
+NEEDS = {
+    "ProcessGroup.send": Run(pp=2, vpp=2),
+    "WrappedTorchNorm": Run(tp=2, sp=True),
+    "cuda.get_device_properties": Run(tp=2, layers=2, microbatches=2),
+    "Tensor.type": Run(layers=2, microbatches=2, extra=("--clip-grad", "0.1")),
+}
+"""Patch → the run that needs it; the others are needed by the smallest run of one process."""
+UNSEEN = {"TORCHDYNAMO_DISABLE": "costs minutes of compiling, not correctness"}
+
+
+def _patch_names() -> list[str]:
+    from runnable.megatron_cpu.patches import PATCHES
+
+    return [p.name for p in PATCHES if p.name not in UNSEEN]
+
+
+@pytest.mark.parametrize("name", _patch_names())
+def test_each_patch_is_still_needed(name, tmp_path):
+    """Without it the run fails, or its numbers differ from those with it."""
+
+    def body() -> bool:
+        from runnable.megatron_cpu import harness
+
+        run = NEEDS.get(name, Run(layers=2, microbatches=2))
+        try:
+            tree = harness.prepare(without=frozenset({name}))
+            many = harness.execute(run, tree=tree)
+            one = harness.execute(run.alone(), tree=tree) if run.world > 1 else many
+        except BaseException:
+            return True
+        return any(not c.passed for c in harness.compare_runs(many, one))
+
+    devnull = os.open(os.devnull, os.O_WRONLY)
+    saved = os.dup(2)
+    os.dup2(devnull, 2)
+    try:
+        assert in_a_child(tmp_path, body), f"patch {name!r} is not needed by this run any more"
+    finally:
+        os.dup2(saved, 2)
