@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 TRACES = ROOT / "docs" / "traces"
 
 RECORDINGS: dict[str, list[str]] = {
+    "ch01": ["--np", "4"],
     "ch02": ["--np", "4", "--tp", "2", "--pp", "2"],
     "ch02-16": ["--np", "1", "--world", "16", "--tp", "2", "--pp", "4"],
     "ch05": ["--np", "4"],
