@@ -36,6 +36,8 @@ def move_pin(data: bytes, *, old: Repository, new: Repository, path: Path) -> by
             for (where, key), (was, now) in changes.items():
                 if where == table:
                     lines[index] = _assign(line, key.encode(), was.encode(), now.encode(), already=lines[index])
+                elif where == f"{table}.wheel" and re.match(rb"[ \t]*wheel[ \t]*=[ \t]*\{", line):
+                    lines[index] = _assign(line, key.encode(), was.encode(), now.encode(), already=line, inline=True)
     made = b"\n".join(lines)
     if tomllib.loads(made.decode("utf-8")) != expected:
         fix = f"set ref, commit and the wheel of {old.name} there by hand, then run `sourcepanel lock`"
@@ -43,7 +45,8 @@ def move_pin(data: bytes, *, old: Repository, new: Repository, path: Path) -> by
     return made
 
 
-def _assign(line: bytes, key: bytes, was: bytes, now: bytes, *, already: bytes) -> bytes:
+def _assign(line: bytes, key: bytes, was: bytes, now: bytes, *, already: bytes, inline: bool = False) -> bytes:
     """The line with this key's value replaced, quotes and comment kept; `already` where it sets another key."""
-    hit = re.match(rb"([ \t]*" + key + rb"[ \t]*=[ \t]*([\"']))" + re.escape(was) + rb"(?=\2)", line)
+    before = rb"([^#]*[{,]" if inline else rb"("
+    hit = re.match(before + rb"[ \t]*" + key + rb"[ \t]*=[ \t]*([\"']))" + re.escape(was) + rb"(?=\2)", line)
     return hit[1] + now + line[hit.end() :] if hit else already
