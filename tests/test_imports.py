@@ -35,6 +35,7 @@ LAYERS = (
     "snapshot",
     "lock",
     "source",
+    "xref",
     "rawhtml",
     "locate",
     "markdown",
