@@ -41,10 +41,18 @@ type Data =
       columns: number;
       symbols: SymbolRow[];
       sections: string[];
+      mentions?: MentionRow[];
+      events?: EventRow[];
     }
   | { kind: "binary"; blob: string }
   | { kind: "absent"; blob: string; lines: number; links: [start: number, end: number, symbol: string, kind: string][] }
   | { kind: "folder"; complete: boolean; entries: [name: string, folder: boolean, here: boolean][] };
+
+/** A sentence of a note about these lines (none for 0), as mentions.py writes it; `url` from the site's root. */
+type MentionRow = [start: number, end: number, page: string, url: string, heading: string, before: string, text: string, after: string];
+
+/** What a recorded run did at a line, as events.py writes it. */
+type EventRow = [line: number, trace: string, url: string, command: string, calls: [api: string, group: string, count: number][]];
 
 interface Entry {
   text: string;
@@ -59,7 +67,7 @@ interface StateModule {
   initial: State;
   parse(text: string, repos: Iterable<string>): Address | null;
   format(address: Address): string;
-  query(search: string, address: Address | null): string;
+  query(search: string, address: Address | null, more?: Record<string, string>): string;
   fromQuery(search: string, repos: Iterable<string>): Address | null;
   dataPath(file: string): string;
   key(address: Address): string;
@@ -73,6 +81,7 @@ interface ViewModule {
     data: Extract<Data, { kind: "file" }>,
     options: { label: string; notice: string; href: (line: number) => string },
   ): View;
+  icon(path: string): SVGSVGElement;
   list(entries: Entry[], options: { label: string; notice: string }): View;
   message(text: string, actions: HTMLElement[], options?: { className?: string; entries?: Entry[] }): View;
 }
@@ -104,6 +113,8 @@ interface PanelApi {
   /** The view of what is open, once it is there. */
   view(): View | undefined;
   dispatch(action: Action, options?: { history?: "push" | "replace" | ""; focus?: boolean }): void;
+  /** Write what is open, and the features' parameters, into the address bar. */
+  remember(how: "push" | "replace"): void;
   load(key: string): void;
   close(): void;
   /** Say it to screen readers. */
@@ -112,15 +123,80 @@ interface PanelApi {
 
 /** One thing the panel can do besides showing a file; made once, when the site is configured. */
 interface Feature {
-  /** Buttons for the tool bar, made anew with each state. */
+  /** Buttons for the tool bar, asked for with each state; give the same nodes each time, so that one keeps the focus. */
   tools?(address: Address, data: Data | undefined): Node[];
   /** A view was made for a file; its `dispose` is called when it is dropped. */
   view?(view: View, address: Address, data: Data): void;
+  /** Parameters that stand beside `src` in the address bar. */
+  query?(): Record<string, string>;
+  /** The address bar was read. */
+  sync?(query: URLSearchParams): void;
   /** The state changed and is shown. */
   state?(before: State, now: State): void;
 }
 
+/** A key, and its line on the help sheet (`?`). */
+interface Key {
+  /** As `KeyboardEvent.key` spells it, with `Alt+` before it where needed: "p", "Z", "/", "Alt+ArrowLeft". */
+  keys: string[];
+  /** Name of the string, without `panel.`, that tells what it does. */
+  says: string;
+  /** Left out where the key is only told of (Enter in a field). False: not now, the key stays the browser's. */
+  run?(event: KeyboardEvent): boolean | void;
+  /** Where it works besides the panel: on the whole page, never in a field. Keep such keys few. */
+  where?: "page";
+}
+
+/** One line of a list to pick from. */
+interface Choice {
+  text: string;
+  /** Small print after it. */
+  note?: string;
+  /** Kind of a symbol, `file` or `folder`; chooses the sign before it. */
+  kind?: string;
+  /** Steps of indentation. */
+  depth?: number;
+  value: any;
+}
+
+/** Small windows over the code; one at a time. Escape, a click outside and another file close them. */
+interface Windows {
+  /** A button of the tool bar that is only a picture; `label` is its name and its hint. */
+  tool(label: string, icon: string, onclick: () => void, properties?: Record<string, any>): HTMLButtonElement;
+  /** Open one; opened again from the same button it closes. Returns what closes it. Arrows walk its buttons. */
+  pop(api: PanelApi, options: { label: string; button?: HTMLElement }, ...children: (Node | string)[]): () => void;
+  /** A field that filters a list; arrows move, Enter or a click picks. */
+  pick(
+    api: PanelApi,
+    options: {
+      label: string;
+      button?: HTMLElement;
+      choices(query: string): Choice[];
+      /** Which to stand on while the field is empty. */
+      start?: number;
+      pick(choice: Choice): void;
+    },
+  ): void;
+}
+
+/** What a pointer or the keyboard may ask about, and how the card about it is filled. */
+interface Hover {
+  anchor: Element;
+  label: string;
+  fill(show: (...nodes: (Node | string)[]) => void): void;
+}
+
+interface Card {
+  close(): void;
+  /** Each is asked about an element that is pointed at or focused. */
+  hovers: ((target: Element) => Hover | null | undefined)[];
+}
+
 declare var SourcePanel: {
+  card: Card;
+  /** Features push what they listen for. */
+  keys: Key[];
+  windows: Windows;
   /** Filled by the feature scripts before `configure`. */
   features?: ((api: PanelApi) => Feature)[];
   state: StateModule;

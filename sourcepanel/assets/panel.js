@@ -53,7 +53,8 @@
 
   /** Write the state into the address bar. @param {"push" | "replace"} how */
   function remember(how) {
-    const query = S.query(location.search, current.address);
+    const more = Object.assign({}, ...features.map((feature) => feature.query?.()));
+    const query = S.query(location.search, current.address, more);
     if (query === location.search) return;
     history[`${how}State`](history.state, "", location.pathname + query + location.hash);
   }
@@ -61,6 +62,7 @@
   /** Follow the address bar: at the start, after Back or Forward, after the theme swapped the page. */
   function sync() {
     const address = S.fromQuery(location.search, repos);
+    for (const feature of features) feature.sync?.(new URLSearchParams(location.search));
     if (address && !(current.address && S.format(address) === S.format(current.address))) dispatch({ type: "open", address });
     else if (!address) dispatch({ type: "close" });
     trace();
@@ -219,7 +221,11 @@
     if (ui.body.firstChild !== view.root) ui.body.replaceChildren(view.root);
     ui.head.replaceChildren(...parts.head(address, files.get(S.key(address)), close));
     const data = files.get(S.key(address));
-    ui.tools.replaceChildren(...features.flatMap((feature) => feature.tools?.(address, data) ?? []));
+    const tools = features.flatMap((feature) => feature.tools?.(address, data) ?? []);
+    // Only if they differ: a button that is taken out loses the focus.
+    if (tools.length !== ui.tools.childNodes.length || tools.some((tool, i) => tool !== ui.tools.childNodes[i])) {
+      ui.tools.replaceChildren(...tools);
+    }
     ui.foot.replaceChildren(...parts.foot(address));
     ui.panel.setAttribute("aria-label", parts.label(address));
     ui.panel.setAttribute("aria-busy", String(current.status === "loading"));
@@ -259,6 +265,7 @@
         data: (/** @type {string} */ key) => files.get(key),
         view: () => (current.address ? views.get(S.key(current.address)) : undefined),
         dispatch,
+        remember,
         load,
         close,
         announce: (/** @type {string} */ text) => void ((ui ?? build(), ui).live.textContent = text),

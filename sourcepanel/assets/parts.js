@@ -5,21 +5,10 @@
  */
 (() => {
   const S = SourcePanel.state;
-  const { element, code, list, message } = SourcePanel.view;
+  const { element, icon, code, list, message } = SourcePanel.view;
   const CHECK = "m3 8.5 3.5 3.5 6.5-8";
   const CROSS = "m3.5 3.5 9 9m0-9-9 9";
   const LEAVE = "M6 3.5H3.5v9h9V10M9 3h4v4M13 3 7 9";
-
-  /** @param {string} path */
-  function icon(path) {
-    const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-    const line = document.createElementNS("http://www.w3.org/2000/svg", "path");
-    svg.setAttribute("viewBox", "0 0 16 16");
-    svg.setAttribute("aria-hidden", "true");
-    line.setAttribute("d", path);
-    svg.append(line);
-    return svg;
-  }
 
   /** @type {(site: SiteConfig) => Parts} */
   function parts({ strings, repositories }) {

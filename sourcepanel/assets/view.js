@@ -13,6 +13,7 @@
  * @property {() => void} dispose
  * @property {((seen: (lines: HTMLElement[], first: number) => void) => void)=} dressed
  *   Be told of each stretch of lines that gets its elements, those that have them already first.
+ * @property {((line: number) => void)=} show  Bring a line into view.
  * @property {((line: number) => HTMLElement | undefined)=} line  The element of a line; made if need be.
  */
 (() => {
@@ -35,6 +36,17 @@
     }
     made.append(...children);
     return made;
+  }
+
+  /** A picture of lines in a square of 16. @type {ViewModule["icon"]} */
+  function icon(path) {
+    const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+    const line = document.createElementNS("http://www.w3.org/2000/svg", "path");
+    svg.setAttribute("viewBox", "0 0 16 16");
+    svg.setAttribute("aria-hidden", "true");
+    line.setAttribute("d", path);
+    svg.append(line);
+    return svg;
   }
 
   /** The text of a line's or section's HTML. @param {string} html */
@@ -103,15 +115,25 @@
       for (let i = Math.floor((a - 1) / SECTION); i <= (b - 1) / SECTION; i++) paint(i, a, b, on);
     }
 
-    /** Bring the range into view: in the upper third, all of it where it fits. */
-    function place() {
-      const i = Math.floor((from - 1) / SECTION);
-      const first = sections[i]?.children[from - 1 - i * SECTION];
+    /** Bring a range into view: in the upper third, all of it where it fits. */
+    function place(a = from, b = to) {
+      const i = Math.floor((a - 1) / SECTION);
+      const first = sections[i]?.children[a - 1 - i * SECTION];
       if (!first) return;
       const height = first.getBoundingClientRect().height;
-      const room = root.clientHeight - height * (to - from + 1);
+      const room = root.clientHeight - height * (b - a + 1);
       const offset = first.getBoundingClientRect().top - root.getBoundingClientRect().top - root.clientTop;
       root.scrollTop += offset - Math.max(2 * height, room / 3);
+    }
+
+    /** Heights of sections that were never laid out are estimates until the first frame: look once more. */
+    function settle(/** @type {number} */ a, /** @type {number} */ b) {
+      place(a, b);
+      const at = root.scrollTop;
+      cancelAnimationFrame(frame);
+      frame = requestAnimationFrame(() => {
+        frame = requestAnimationFrame(() => root.scrollTop === at && place(a, b));
+      });
     }
 
     /** Deep in a class the indentation fills a narrow panel: start where the marked lines start, if they do not fit. */
@@ -148,14 +170,13 @@
         paintAll(from, to, true);
         if (!scroll) return;
         if (!from) root.scrollTop = 0;
-        place();
+        settle(from, to);
         indent();
-        // Heights of sections that were never laid out are estimates until the first frame: look once more.
-        const at = root.scrollTop;
-        cancelAnimationFrame(frame);
-        frame = requestAnimationFrame(() => {
-          frame = requestAnimationFrame(() => root.scrollTop === at && place());
-        });
+      },
+      show(n) {
+        const i = Math.floor((n - 1) / SECTION);
+        [i, i + 1, i - 1].forEach(dress);
+        settle(n, n);
       },
       dressed(seen) {
         watchers.push(seen);
@@ -212,5 +233,5 @@
     return { root, mark() {}, dispose() {} };
   }
 
-  Object.assign(globalThis.SourcePanel, { view: { element, code, list, message } });
+  Object.assign(globalThis.SourcePanel, { view: { element, icon, code, list, message } });
 })();
