@@ -24,12 +24,15 @@ from sourcepanel.strings import strings
 
 FOLDER = "sourcepanel"
 STYLES = (f"{FOLDER}/sourcepanel.css",)
-_SCRIPTS = ("state.js", "view.js", "parts.js", "resize.js", "panel.js")
-SCRIPTS = (*(f"{FOLDER}/{name}" for name in _SCRIPTS), f"{FOLDER}/site.js")
+# They go out as one file, in this order: a page asks once, and together they compress better.
+_SCRIPTS = ("state.js", "view.js", "parts.js", "resize.js", "keys.js", "panel.js")
+_STYLES = ("sourcepanel.css", "reading.css")
+SCRIPTS = (f"{FOLDER}/sourcepanel.js", f"{FOLDER}/site.js")
 """What each page loads, in this order, relative to the site's root."""
 
 _ASSETS = Path(__file__).parent / "assets"
 _COMMENT = re.compile(r"^[ \t]*(?:/\*(?:[^*]|\*(?!/))*\*/|//.*)[ \t]*\n", re.MULTILINE)
+_CAST = re.compile(r"/\*\* .*? \*/ ?")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,11 +74,9 @@ def write_panel(
             report = _count(report, data, key=f"{source.repository.name}/{path}", size=len(text.encode()), new=written)
     _prune(root / "src", kept)
     repositories = [source.repository for source in sources]
-    for name in _SCRIPTS:
-        _write_changed(root / name, _lean(_ASSETS / name))
-    _write_changed(
-        root / "sourcepanel.css", _lean(_ASSETS / "sourcepanel.css") + "".join(map(_print_rule, repositories))
-    )
+    _write_changed(root / "sourcepanel.js", "".join(_lean(_ASSETS / name) for name in _SCRIPTS))
+    style = "".join(_lean(_ASSETS / name) for name in _STYLES)
+    _write_changed(root / "sourcepanel.css", style + "".join(map(_print_rule, repositories)))
     _write_changed(root / "site.js", _site(repositories, language=language))
     return report
 
@@ -161,9 +162,9 @@ def _listing(paths: Iterable[str]) -> dict[str, set[tuple[str, bool]]]:
 
 
 def _lean(file: Path) -> str:
-    """A script or style without the comments that fill whole lines, and without indentation: half the bytes."""
+    """A script or style without type casts, comments that fill whole lines, and indentation: half the bytes."""
     text = _COMMENT.sub("", file.read_text(encoding="utf-8"))
-    return re.sub(r"^\s+", "", text, flags=re.MULTILINE)
+    return re.sub(r"^\s+", "", _CAST.sub("", text), flags=re.MULTILINE)
 
 
 def _define(key: str, data: object) -> str:
