@@ -24,6 +24,7 @@ RECORDINGS: dict[str, list[str]] = {
     "ch05": ["--np", "4"],
     "ch06": ["--np", "4"],
     "ch06-dist-opt": ["--np", "4", "--dist-opt"],
+    "ch07": ["--np", "4"],
     "ch10": ["--np", "4"],
     "ch10-sp": ["--np", "4", "--sp"],
     "ch11": ["--np", "4"],
