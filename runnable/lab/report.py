@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from runnable.lab.prove import Line
@@ -80,7 +81,7 @@ class Report:
                 exact = f"[red]{worst.error:.3g} @ rank {worst.rank}[/red]"
             verdict = "✓" if line.passed else "[red]✗ 不等[/red]"
             shape = " ".join(str(list(s)) for s in shapes)
-            rows.append((line.name, shape, len(line.checks), exact, f"{line.ratio:.4f}", verdict))
+            rows.append((escape(line.name), shape, len(line.checks), exact, f"{line.ratio:.4f}", verdict))
         columns = ["张量", "每个 rank 的 shape", ">ranks", ">最大相对误差", ">范数比", "结论"]
         self.table(title, columns, rows)
 
