@@ -1,11 +1,24 @@
-"""Which candidate it is, whether its text is the old text, and how sure that is."""
+"""Which candidate it is, whether its text is the old text, and how sure that is.
+
+What the words for that are worth was measured on 311 hard cases of Megatron's history, by `bench/drift.py`; with the
+commits between and without them alike:
+
+- *certain*, 157 of 157 right: the text is the same up to layout, a line map led there, and no twin can be meant. On
+  3,827 random ranges of other files whose lines all survive, commit by commit, every answer was the exact place,
+  and all but 6 were called the same.
+- *likely*, 116 of 118 right: a changed text of which at least 60 % of the lines stand there; a definition that changed
+  or left its file; a line or two of one that left it in part; or nothing at all.
+- *unsure*, 35 of 36 right: less of the text stands there, or all of it, where a twin of it may stand.
+
+Right means kind and place, or a kind that the case lets count. Random ranges are easier: links are mostly between.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from sourcepanel.drift.candidates import MAPS, Candidate, similarity
+from sourcepanel.drift.candidates import MAPS, MODIFIED, Candidate, similarity
 from sourcepanel.drift.tree import SourceFile, Tree, is_trivial
 from sourcepanel.symbols import Symbol
 
@@ -58,6 +71,11 @@ class Question:
         """The lines without white space."""
         return self.file.keys[self.start - 1 : self.end]
 
+    @property
+    def solid(self) -> int:
+        """How many lines say something."""
+        return sum(not is_trivial(line) for line in self.file.lines[self.start - 1 : self.end])
+
     def cover(self, candidate: Candidate) -> float:
         """Share of the non-trivial lines that survive at the candidate."""
         lines = range(self.start, self.end + 1)
@@ -73,7 +91,7 @@ def judge(question: Question, candidates: list[Candidate], *, old: Tree, new: Tr
     there = new.at(best.path)
     cover = question.cover(best)
     status = compare(question.file, question.start, question.end, there, best.start, best.end)
-    confidence: Confidence = "certain" if best.methods & MAPS else "likely"
+    confidence: Confidence = "certain" if best.methods & MAPS and _followed(question, best, there) else "likely"
     if status == "same" and not _is_it(question, best, there, old=old, new=new):
         status, confidence = "changed", "unsure"
     elif status == "changed":
@@ -127,6 +145,13 @@ def _score(q: Question, c: Candidate, there: SourceFile) -> float:
     )
 
 
+def _followed(q: Question, c: Candidate, there: SourceFile) -> bool:
+    """Whether more than a line or two that occurs there leads to another file."""
+    if c.methods & {"diff", "history"} or c.path == q.new_path or q.solid >= 3 or q.home is None:
+        return True
+    return q.homes[0].path == c.path and shared(q.file, q.home, there, q.homes[0].symbol) >= MODIFIED
+
+
 def _context(q: Question, c: Candidate, there: SourceFile, *, size: int = 8) -> float:
     """How alike the lines around the two places are."""
     before = [k for k in q.file.keys[max(0, q.start - 1 - size) : q.start - 1] + q.file.keys[q.end : q.end + size] if k]
@@ -144,8 +169,7 @@ def _is_it(q: Question, c: Candidate, there: SourceFile, *, old: Tree, new: Tree
         outside = q.home is None and "diff" in c.methods and _context(q, c, there) >= 0.75
         if not (agree or ranked or outside or _same_rank(q, c, before, now)):
             return False
-    solid = sum(not is_trivial(line) for line in q.file.lines[q.start - 1 : q.end])
-    if solid < 3 and not c.methods & MAPS:
+    if q.solid < 3 and not c.methods & MAPS:
         return False
     if c.path == q.new_path:
         return True

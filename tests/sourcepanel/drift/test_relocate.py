@@ -160,6 +160,18 @@ def test_code_that_left_its_file_is_found_and_is_not_certain_as_a_definition() -
     assert (placed.status, placed.path, placed.confidence) == ("same", "pkg/steps.py", "likely")
 
 
+@pytest.mark.parametrize(("kept", "confidence"), [(10, "certain"), (5, "likely")])
+def test_one_line_in_another_file_is_certain_only_where_its_definition_went_there_whole(
+    kept: int, confidence: str
+) -> None:
+    body = STEP.rstrip().split("\n")
+    there = "\n".join([*body[:2], *(f"    other_{n} = {n}" for n in range(10 - kept)), *body[12 - kept :]]) + "\n"
+    assert LINE in there
+    new = {"pkg/train.py": HEAD, "pkg/steps.py": "import torch\n\n\n" + there}
+    placed = move({"pkg/train.py": OLD}, new, *lines(OLD, LINE))
+    assert (placed.status, placed.path, placed.confidence) == ("same", "pkg/steps.py", confidence)
+
+
 def test_a_body_split_off_from_a_wrapper_that_keeps_the_name() -> None:
     wrapper = "def step(model, batch):\n    with profiled():\n        return step_impl(model, batch)\n\n\n"
     new = HEAD + wrapper + STEP.replace("def step(", "def step_impl(")
@@ -201,7 +213,7 @@ def test_a_file_that_is_gone_without_trace() -> None:
     assert (placed.status, placed.path, placed.start, placed.end) == ("gone", None, None, None)
 
 
-@pytest.mark.parametrize("text", ["def f(:\n    x = 1\n    y = call(x)\n", "x\0y\nz\n", "\n\n\n", ""])
+@pytest.mark.parametrize("text", ["def f(:\n    x = 1\n    y = call(x)\n", "\n\n\n", ""])
 def test_text_that_is_not_python_is_compared_line_by_line(text: str) -> None:
     for path in ("pkg/a.py", "pkg/a.cu"):
         placed = move({path: text + "last = line(1)\n"}, {path: "# new\n" + text + "last = line(1)\n"}, 1, 1, path=path)
