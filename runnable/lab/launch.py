@@ -111,6 +111,8 @@ def _child(body: Callable[[str], int], store: str) -> NoReturn:
     code = DIED
     try:
         code = body(store)
+    except BaseException:
+        traceback.print_exc()
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
