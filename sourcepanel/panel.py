@@ -25,7 +25,19 @@ from sourcepanel.strings import strings
 FOLDER = "sourcepanel"
 STYLES = (f"{FOLDER}/sourcepanel.css",)
 # They go out as one file, in this order: a page asks once, and together they compress better.
-_SCRIPTS = ("state.js", "view.js", "parts.js", "resize.js", "keys.js", "panel.js")
+_SCRIPTS = (
+    "state.js",
+    "view.js",
+    "parts.js",
+    "resize.js",
+    "windows.js",
+    "outline.js",
+    "find.js",
+    "scopes.js",
+    "copy.js",
+    "keys.js",
+    "panel.js",
+)
 _STYLES = ("sourcepanel.css", "reading.css")
 SCRIPTS = (f"{FOLDER}/sourcepanel.js", f"{FOLDER}/site.js")
 """What each page loads, in this order, relative to the site's root."""

@@ -177,6 +177,10 @@ interface Windows {
       pick(choice: Choice): void;
     },
   ): void;
+  /** Move the focus along a row of buttons. */
+  walk(row: Element[], event: KeyboardEvent, back: string, on: string): void;
+  /** Close what is open. */
+  close(): void;
 }
 
 /** What a pointer or the keyboard may ask about, and how the card about it is filled. */

@@ -14,6 +14,8 @@
  * @property {((seen: (lines: HTMLElement[], first: number) => void) => void)=} dressed
  *   Be told of each stretch of lines that gets its elements, those that have them already first.
  * @property {((line: number) => void)=} show  Bring a line into view.
+ * @property {((below?: number) => number)=} top  Number of the first line in view, or of the one so many pixels below.
+ * @property {((change: () => void) => void)=} hold  Do what moves lines, and put the first line in view back in its place.
  * @property {((line: number) => HTMLElement | undefined)=} line  The element of a line; made if need be.
  */
 (() => {
@@ -136,6 +138,41 @@
       });
     }
 
+    /** @param {number} [below] */
+    function top(below = 0) {
+      const { left, top } = root.getBoundingClientRect();
+      // At the very top there is padding above the first line.
+      for (const y of [top + below + 1, top + below + 12]) {
+        const section = document.elementsFromPoint(left + 8, y).find((one) => one.matches(".sp-lines section"));
+        const i = sections.indexOf(/** @type {HTMLElement} */ (section));
+        if (!section || i < 0) continue;
+        const first = i * SECTION + 1;
+        if (section.className) return first + Math.max(0, [...section.children].findIndex((line) => line.getBoundingClientRect().bottom > y));
+        // Its lines have no elements yet; they are all there and of one height.
+        return first + Math.floor((y - section.getBoundingClientRect().top) / section.clientHeight * Math.min(SECTION, data.lines - first + 1));
+      }
+      return 1;
+    }
+
+    /** @param {() => void} change */
+    function hold(change) {
+      let n = top();
+      const offset = () => (lineOf(n)?.getBoundingClientRect().top ?? 0) - root.getBoundingClientRect().top;
+      const before = offset();
+      change();
+      while (n > 1 && lineOf(n)?.hidden) n -= 1;
+      const back = () => void (root.scrollTop += offset() - before);
+      back();
+      requestAnimationFrame(() => requestAnimationFrame(back));
+    }
+
+    /** @param {number} n */
+    function lineOf(n) {
+      const i = Math.floor((n - 1) / SECTION);
+      dress(i);
+      return /** @type {HTMLElement | undefined} */ (sections[i]?.children[(n - 1) % SECTION]);
+    }
+
     /** Deep in a class the indentation fills a narrow panel: start where the marked lines start, if they do not fit. */
     function indent() {
       const marked = [...root.querySelectorAll(".sp-on")].map((line) => (line.textContent ?? "").trimEnd()).filter(Boolean);
@@ -182,11 +219,9 @@
         watchers.push(seen);
         sections.forEach((section, i) => section.className && show(i, seen));
       },
-      line(n) {
-        const i = Math.floor((n - 1) / SECTION);
-        dress(i);
-        return /** @type {HTMLElement | undefined} */ (sections[i]?.children[(n - 1) % SECTION]);
-      },
+      top,
+      hold,
+      line: lineOf,
       dispose() {
         near.disconnect();
         cancelAnimationFrame(frame);
