@@ -35,6 +35,12 @@ class Annotations:
         finally:
             self._depth -= 1
 
+    def of_classes(self, expr: ast.expr, scope: Scope) -> Values:
+        """What `isinstance(…, expr)` says: an instance of the class, or of one of several."""
+        if isinstance(expr, ast.Tuple):
+            return union(self.of_classes(one, scope) for one in expr.elts)
+        return self.instances(expr, scope)
+
     def _read(self, expr: ast.expr, scope: Scope, method: Scope | None) -> Values:
         match expr:
             case ast.Constant():

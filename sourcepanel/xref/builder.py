@@ -5,28 +5,31 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+from sourcepanel.xref.narrowing import Known, after, fails, holds, path
 from sourcepanel.xref.recorder import Recorder
 from sourcepanel.xref.scopes import Binding, FileScopes, ImportPart, Reference, Scope, parameters
 
 _GROWS = frozenset({"append", "add", "appendleft"})
 
 
-def read_scopes(path: str, tree: ast.Module, *, lines: Sequence[str]) -> FileScopes:
+def read_scopes(file: str, tree: ast.Module, *, lines: Sequence[str]) -> FileScopes:
     """All scopes and identifiers of a file. Annotations that are strings are parsed in place, in the tree."""
-    builder = _Builder(path, tree, lines=lines)
+    builder = _Builder(file, tree, lines=lines)
     return FileScopes(builder.module, tuple(builder.references))
 
 
 class _Builder(Recorder, ast.NodeVisitor):
-    def __init__(self, path: str, tree: ast.Module, *, lines: Sequence[str]) -> None:
-        super().__init__(path, tree, lines=lines)
+    def __init__(self, file: str, tree: ast.Module, *, lines: Sequence[str]) -> None:
+        super().__init__(file, tree, lines=lines)
         self._block(tree.body)
         self._keep_attributes()
 
     # Statements
 
-    def _block(self, statements: Sequence[ast.stmt], *, branch: bool = False) -> None:
-        outer = self._statement
+    def _block(self, statements: Sequence[ast.stmt], *, branch: bool = False, known: Known | None = None) -> None:
+        """Statements in order; `known` holds at the first of them, what they tell only within the block."""
+        outer, before_block = self._statement, self._known
+        self._known = {**self._known, **(known or {})}
         self._depth += branch
         for i, statement in enumerate(statements):
             self._statement = statement
@@ -34,7 +37,10 @@ class _Builder(Recorder, ast.NodeVisitor):
             self.visit(statement)
             if isinstance(statement, ast.Assign | ast.AnnAssign):
                 self._document(statement, statements[i + 1 : i + 2], before=before)
+            self._known |= after(statement)
         self._depth -= branch
+        # A name that was assigned in the block may be anything behind it.
+        self._known = {name: cls for name, cls in before_block.items() if self._known.get(name) is cls}
         self._statement = outer
 
     def _document(self, statement: ast.Assign | ast.AnnAssign, below: Sequence[ast.stmt], *, before: int) -> None:
@@ -86,28 +92,47 @@ class _Builder(Recorder, ast.NodeVisitor):
         self._inside(inner, node.body)
 
     def _inside(self, inner: Scope, body: list[ast.stmt] | ast.expr) -> None:
-        outer, depth = self._scope, self._depth
-        self._scope, self._depth = inner, 0
+        outer, depth, known = self._scope, self._depth, self._known
+        # A function runs later, when names may have other values; a lambda mostly at once.
+        self._scope, self._depth, self._known = inner, 0, {} if isinstance(body, list) else known
         if isinstance(body, list):
             self._block(body)
         else:
             self.visit(body)
-        self._scope, self._depth = outer, depth
+        self._scope, self._depth, self._known = outer, depth, known
 
     def visit_If(self, node: ast.If) -> None:
         self.visit(node.test)
         # What only a type checker imports is what the annotations mean.
         typing = isinstance(node.test, ast.Name | ast.Attribute) and ast.unparse(node.test).endswith("TYPE_CHECKING")
-        self._block(node.body, branch=not typing)
-        self._block(node.orelse, branch=True)
+        self._block(node.body, branch=not typing, known=holds(node.test))
+        self._block(node.orelse, branch=True, known=fails(node.test))
 
     def visit_While(self, node: ast.While) -> None:
+        self._forget_assigned(node)
         self.visit(node.test)
-        self._block(node.body, branch=True)
+        self._block(node.body, branch=True, known=holds(node.test))
         self._block(node.orelse, branch=True)
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> None:
+        known = self._known
+        for value in node.values:
+            self.visit(value)
+            told = holds(value) if isinstance(node.op, ast.And) else fails(value)
+            self._known = {**self._known, **told}
+        self._known = known
+
+    def visit_IfExp(self, node: ast.IfExp) -> None:
+        self.visit(node.test)
+        known = self._known
+        for branch, told in ((node.body, holds(node.test)), (node.orelse, fails(node.test))):
+            self._known = {**known, **told}
+            self.visit(branch)
+        self._known = known
 
     def visit_For(self, node: ast.For | ast.AsyncFor) -> None:
         self.visit(node.iter)
+        self._forget_assigned(node)
         self._bind(node.target, node.iter, ("iter",))
         self._block(node.body, branch=True)
         self._block(node.orelse, branch=True)
@@ -171,6 +196,7 @@ class _Builder(Recorder, ast.NodeVisitor):
         if name and name not in self._scope.owner(name).bindings:
             self._add(Binding(name, "value", node.target, self._scope, self._scope, node.lineno, True))
         self._refer(node.target, "set")
+        self._forget(path(node.target))
 
     def visit_NamedExpr(self, node: ast.NamedExpr) -> None:
         self.visit(node.value)
@@ -242,7 +268,7 @@ class _Builder(Recorder, ast.NodeVisitor):
             self.visit(keyword.value)
 
     def _comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> None:
-        outer, inner = self._scope, self._inner("function", node)
+        outer, inner, known = self._scope, self._inner("function", node), self._known
         self.module.comprehensions[node] = inner
         for i, part in enumerate(node.generators):
             # The first iterable belongs to the scope around it.
@@ -250,8 +276,10 @@ class _Builder(Recorder, ast.NodeVisitor):
             self.visit(part.iter)
             here, self._scope = self._scope, inner
             self._bind(part.target, part.iter, ("iter",), evaluated=here)
-            self._visit_all(part.ifs)
+            for test in part.ifs:
+                self.visit(test)
+                self._known = {**self._known, **holds(test)}
         self._visit_all([node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt])
-        self._scope = outer
+        self._scope, self._known = outer, known
 
     visit_ListComp = visit_SetComp = visit_GeneratorExp = visit_DictComp = _comprehension  # noqa: N815

@@ -109,7 +109,7 @@ class Classes:
     def own(self, cls: Scope, name: str, *, instance: bool) -> Sites:
         """What the class itself says of the attribute; empty where it says nothing."""
         body = self._inference.names.follow(live(cls.bindings.get(name, ())), name=name)
-        set_in_methods = cls.attributes.get(name, ()) if instance else ()
+        set_in_methods = [b for b in cls.attributes.get(name, ()) if instance or b.shared]
         if not body.items and not body.outside:
             return Sites(tuple(set_in_methods))
         if set_in_methods and not all(getattr(item, "kind", "") == "value" for item in body.items):

@@ -59,6 +59,8 @@ class Inference:
         return self._values[key]
 
     def _evaluate(self, expr: ast.expr, scope: Scope) -> Values:
+        if (told := scope.module.narrowed.get(expr)) is not None:
+            return self.annotations.of_classes(*told)
         match expr:
             case ast.Name():
                 return self._from_sites(self.names.find(expr.id, scope, line=expr.lineno))

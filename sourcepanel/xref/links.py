@@ -54,6 +54,8 @@ class Linker:
         self._inference = Inference(modules)
         self._definitions = Definitions(files)
         self._classes: list[Scope] = []
+        self._direct: dict[str, frozenset[str]] = {}
+        self._reach: dict[str, frozenset[str]] = {}
         self._methods: dict[str, list[Binding]] = defaultdict(list)
         self._options: dict[str, list[Binding]] = defaultdict(list)
         self._fields: dict[str, list[Binding]] = defaultdict(list)
@@ -139,7 +141,7 @@ class Linker:
             return self._verdict(self._field(reference))
         sites, values = self._inference.sites(node, scope)
         status, targets = self._verdict(sites)
-        return self._guess(node, values, call=reference.kind == "call") if status == "unknown" else (status, targets)
+        return self._guess(reference, node, values) if status == "unknown" else (status, targets)
 
     def _of_name(self, reference: Reference) -> Sites:
         names, name = self._inference.names, reference.name
@@ -176,18 +178,19 @@ class Linker:
         )
         if not targets:
             local = any(isinstance(site, Binding) for site in sites.items)
-            return ("local" if local else "outside" if sites.outside or sites.items else "unknown"), ()
+            outside = sites.complete and (sites.outside or bool(sites.items))
+            return ("local" if local else "outside" if outside else "unknown"), ()
         if len(targets) > MAX_TARGETS:
             return "unknown", ()
         alone = len(targets) == 1 and len(inside) == len(sites.items)
         return ("certain" if alone and sites.complete and not sites.outside else "likely"), targets
 
-    def _guess(self, node: ast.Attribute, values: Values, *, call: bool) -> Verdict:
+    def _guess(self, reference: Reference, node: ast.Attribute, values: Values) -> Verdict:
         """An attribute that the classes do not tell: from its name and what is near. Never certain."""
         name = node.attr
-        if values.outside or name.startswith("__"):
-            return "unknown", ()
         known = [v.of for v in values.items if v.kind in ("instance", "class") and isinstance(v.of, Scope)]
+        if name.startswith("__") or (not known and any(v.kind == "outside" for v in values.items)):
+            return "unknown", ()
         if known:
             # Abstract classes and mixins use what only their subclasses have.
             below = dict.fromkeys(child for cls in known for child in self._inference.classes.below(cls))
@@ -196,16 +199,39 @@ class Linker:
                 sites |= self._inference.classes.own(child, name, instance=True)
         elif last_name(node.value.func if isinstance(node.value, ast.Call) else node.value) in _NAMESPACES:
             # One option of the command line, else one field of the data classes that programs make options of.
-            named = self._options.get(name) or self._fields.get(name) or []
-            sites = Sites(tuple(named))
-        elif call and "_" in name.strip("_") and name not in _COMMON:
+            near = self._reached(reference.scope.path)
+            options, fields = self._options.get(name, []), self._fields.get(name, [])
+            close = [[b for b in found if b.owner.path in near] for found in (options, fields)]
+            sites = Sites(tuple(close[0] or close[1] or options or fields))
+        elif reference.kind == "call" and "_" in name.strip("_") and name not in _COMMON:
             sites = Sites(tuple(self._methods.get(name, ())))
         else:
             return "unknown", ()
         found = [site for site in sites.items if isinstance(site, Binding) and defines(site)]
+        near = self._reached(reference.scope.path)
+        found = [b for b in found if b.owner.path in near] or found
         targets = tuple(dict.fromkeys(self._definitions.of(b) for b in found if not self._replaces(b, found)))
         few = len(targets) <= MAX_TARGETS if known else len(targets) == 1
         return ("likely", targets) if targets and few else ("unknown", ())
+
+    def _reached(self, path: str) -> frozenset[str]:
+        """The files that this one imports, and those that these import, and so on; itself, too."""
+        if path not in self._reach:
+            found, queue = {path}, [path]
+            while queue:
+                new = self._imports(queue.pop()) - found
+                found |= new
+                queue += new
+            self._reach[path] = frozenset(found)
+        return self._reach[path]
+
+    def _imports(self, path: str) -> frozenset[str]:
+        if path not in self._direct:
+            scopes = self._modules.by_path[path].scopes
+            parts = {r.node for r in scopes.references if isinstance(r.node, ImportPart)} if scopes else ()
+            sites = [site for part in parts for site in self._imported(part, importer=path).items]
+            self._direct[path] = frozenset(site.path for site in sites if isinstance(site, Module) and site.path)
+        return self._direct[path]
 
     def _replaces(self, binding: Binding, others: Sequence[Binding]) -> bool:
         """Whether it takes the place of another of these in a subclass."""

@@ -6,7 +6,8 @@ import ast
 from collections.abc import Iterable, Sequence
 
 from sourcepanel.xref.model import UseKind
-from sourcepanel.xref.scopes import Binding, Function, ImportPart, Reference, Scope, Step, parameters
+from sourcepanel.xref.narrowing import Known, path
+from sourcepanel.xref.scopes import Binding, Function, ImportPart, Reference, Scope, Step, decorators, parameters
 from sourcepanel.xref.strings import parse_annotations
 
 _STATIC = frozenset({"staticmethod", "__new__", "__init_subclass__", "__class_getitem__"})
@@ -15,14 +16,16 @@ _STATIC = frozenset({"staticmethod", "__new__", "__init_subclass__", "__class_ge
 class Recorder(ast.NodeVisitor):
     """The part of the walk that does not depend on the kind of statement."""
 
-    def __init__(self, path: str, tree: ast.Module, *, lines: Sequence[str]) -> None:
-        self.module = Scope("module", tree, path)
+    def __init__(self, file: str, tree: ast.Module, *, lines: Sequence[str]) -> None:
+        self.module = Scope("module", tree, file)
         self.references: list[Reference] = []
         self._lines = lines
         self._scope = self.module
         self._statement: ast.stmt | None = None
         self._depth = 0
         """How many branches and loops of the current scope are open."""
+        self._known: Known = {}
+        """What `isinstance` has told of names where the walk stands."""
         self._own: list[tuple[ast.Name, Binding]] = []
         """`self.name = …`: whether that was `self` is known once the whole function has been read."""
 
@@ -32,6 +35,8 @@ class Recorder(ast.NodeVisitor):
 
     def _refer(self, expr: ast.expr, kind: UseKind) -> None:
         """Note the identifier in which the expression ends, and what it holds before that."""
+        if self._known and kind != "set" and (cls := self._known.get(path(expr))) is not None:
+            self.module.narrowed[expr] = cls, self._scope
         if isinstance(expr, ast.Name):
             self.references.append(Reference(expr.id, expr.lineno, expr.col_offset, expr, self._scope, kind))
         elif isinstance(expr, ast.Attribute):
@@ -65,6 +70,7 @@ class Recorder(ast.NodeVisitor):
         if isinstance(target, ast.Starred):
             self._bind(target.value, None)
             return
+        self._forget(path(target))
         made = Binding("", "value", target, evaluated or self._scope, self._scope, self._effect, False)
         made.expr, made.steps, made.annotation, made.statement = expr, steps, annotation, self._statement
         if isinstance(target, ast.Name):
@@ -83,7 +89,19 @@ class Recorder(ast.NodeVisitor):
             if isinstance(target, ast.Subscript) and expr is not None and not steps:
                 self._grow(target.value, expr)
 
+    def _forget(self, name: str) -> None:
+        """An assignment to a name: nothing is known of it any more, nor of its attributes."""
+        if name and self._known:
+            self._known = {k: v for k, v in self._known.items() if k != name and not k.startswith(f"{name}.")}
+
+    def _forget_assigned(self, loop: ast.stmt) -> None:
+        """What a loop assigns may have another value when its body runs again."""
+        for node in ast.walk(loop) if self._known else ():
+            if isinstance(node, ast.Name | ast.Attribute) and not isinstance(node.ctx, ast.Load):
+                self._forget(path(node))
+
     def _add(self, binding: Binding) -> None:
+        self._forget(binding.name)
         owner = self._scope.owner(binding.name)
         binding.owner = owner
         binding.conditional = binding.conditional or self._depth > 0 or owner is not self._scope
@@ -112,6 +130,7 @@ class Recorder(ast.NodeVisitor):
             if first is None or first[0] is not bound[0].node or first[1] or static:
                 continue
             binding.owner = cls
+            binding.shared = "classmethod" in decorators(scope.node)
             if binding.kind == "grown" and binding.expr is not None:
                 cls.grown.setdefault(binding.name, []).append((binding.expr, binding.scope))
             else:

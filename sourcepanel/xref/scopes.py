@@ -45,6 +45,8 @@ class Scope:
     """What `name.append(…)` and `name[…] = …` put into a variable; of a class, into an attribute of `self`."""
     comprehensions: dict[ast.AST, Scope] = field(default_factory=dict)
     """Of a module: the scopes of all comprehensions in it."""
+    narrowed: dict[ast.AST, tuple[ast.expr, Scope]] = field(default_factory=dict)
+    """Of a module: names and attributes of which `isinstance` has told the class, and where that stood."""
     exports: list[ast.expr] = field(default_factory=list)
     """Of a module: what `__all__` is set to and grows by."""
 
@@ -102,6 +104,8 @@ class Binding:
     """Of an import: level (dots) and module."""
     member: str = ""
     """Of `from … import member`."""
+    shared: bool = False
+    """Of an attribute: set on the class, by a class method."""
     doc: str = ""
     """The string that stands below an assignment."""
 

@@ -667,6 +667,65 @@ VALUES: dict[str, dict[str, str]] = {
             async def g(): (await later()).f()  #> f=a.py:A.f
         """,
     },
+    "isinstance": {
+        "m.py": "class A:\n    def f(self): ...\nclass B:\n    def f(self): ...\n    def g(self): ...\n",
+        "a.py": """
+            from m import A, B
+            import torch
+            def f(x, y, z, w, other):
+                x.f()  #> f=unknown
+                if isinstance(x, A) and x.f():  #> f=m.py:A.f
+                    x.f()  #> f=m.py:A.f
+                    def later(): x.f()  #> f=unknown
+                    g = lambda: x.f()  #> f=m.py:A.f
+                elif isinstance(x, (A, B)):
+                    x.f()  #> f=~m.py:A.f|m.py:B.f
+                    x.g()  #> g=~m.py:B.g
+                elif isinstance(x, torch.Tensor):
+                    x.f()  #> f=outside
+                else:
+                    x.f()  #> f=unknown
+                x.f()  #> f=unknown
+                if not isinstance(y, B) or not isinstance(z.part, A):
+                    y.f()  #> f=unknown
+                    return
+                y.f(), z.part.f  #> y=local part=unknown
+                z.part.f()  #> f=m.py:A.f
+                y.g()  #> g=m.py:B.g
+                z.part = other
+                z.part.f()  #> f=unknown
+                y = other
+                y.f()  #> f=unknown
+                assert isinstance(w, B)
+                w.g()  #> g=m.py:B.g
+                for _ in other:
+                    w.g()  #> g=unknown
+                    w = other
+                w.g()  #> g=unknown
+                [v.f() for v in other if isinstance(v, A)]  #> f=m.py:A.f
+                u = other.g() if not isinstance(other, B) else other.f()  #> g=unknown f=m.py:B.f
+                if isinstance(other, B):
+                    (other.n, other) = 1, 2
+                    other.g()  #> g=unknown
+        """,
+    },
+    "singletons set by class methods": {
+        "a.py": """
+            class Manager:
+                ONE = None
+                @classmethod
+                def get(cls):
+                    if cls.ONE is None:
+                        cls.ONE = Manager()
+                    return cls.ONE  #> ONE=a.py:Manager.ONE
+                @classmethod
+                def made(cls):
+                    cls.OTHER = 1
+                    return cls.OTHER  #> OTHER=a.py:Manager.OTHER
+                def run(self): ...
+            Manager.get().run()  #> run=a.py:Manager.run
+        """,
+    },
     "only the name is left": {
         "m.py": """
             class A:
@@ -722,6 +781,18 @@ VALUES: dict[str, dict[str, str]] = {
                 args.rank  #> rank=unknown
                 opts.seq_length  #> seq_length=unknown
         """,
+        "b.py": """
+            import c  #> c=c.py
+            def f(args, x):
+                args.twice  #> twice=~c.py:--twice
+                x.found_near()  #> found_near=~c.py:A.found_near
+        """,
+        "c.py": """
+            class A:
+                def found_near(self): ...
+            parser.add_argument("--twice")
+        """,
+        "d.py": "class B:\n    def found_near(self): ...\n",
     },
 }
 
