@@ -12,6 +12,8 @@ from types import MappingProxyType
 from typing import Literal
 
 from sourcepanel.config import Repository
+from sourcepanel.cpp_symbols import SUFFIXES as CPP
+from sourcepanel.cpp_symbols import parse_cpp
 from sourcepanel.likeness import is_slip
 from sourcepanel.lock import LeftFacts, RepositoryLock, text_hash
 from sourcepanel.snapshot.base import Snapshot, git_blob_id
@@ -68,7 +70,9 @@ class SourceFile:
 
     @cached_property
     def symbols(self) -> SymbolTable:
-        """Its definitions; empty for anything but Python."""
+        """Its definitions; empty for anything but Python, C++ and CUDA."""
+        if self.has_text and self.path.endswith(CPP):
+            return parse_cpp(self.text)
         if not self.has_text or not self.path.endswith((".py", ".pyi")):
             return SymbolTable(parsed=False)
         # Python also ends a line at a lone \r, and would count differently; a BOM it refuses in a str.

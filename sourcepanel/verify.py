@@ -168,7 +168,7 @@ def _symbol(ref: SourceRef, name: str, file: SourceFile, source: Source) -> Plac
         fix = "link one of them by its lines: " + ", ".join(f"#{spell(s.start, s.end)}" for s in found)
         return Place(None, file=file, problems=(Problem(Code.AMBIGUOUS_SYMBOL, message, fix),))
     if not file.symbols.parsed:
-        message = f"{file.path} is not Python that can be parsed here, so nothing is known of {name}"
+        message = f"{file.path} is not code that can be parsed here, so nothing is known of {name}"
         return Place(None, file=file, problems=(Problem(Code.MISSING_SYMBOL, message, "link the lines instead"),))
     near = tuple(s for other in file.symbols.nearest(name) for s in file.symbols.get(other)[:1])
     fix = f"did you mean {listed(near)}?" if near else ""

@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from sourcepanel.cpp_symbols import SUFFIXES as CPP
+
 Git = Callable[..., str]
 """Runs git in the repository that holds both trees: `git("diff", …)` gives what it prints."""
 
@@ -107,7 +109,17 @@ class Journey:
 
 def _log(git: Git, commits: str) -> list[dict[str, FileMap]]:
     """The maps of each commit, newest first."""
-    text = git("log", "--first-parent", "-m", "-p", "--format=%x00", *_DIFF, commits, "--", "*.py")
+    text = git(
+        "log",
+        "--first-parent",
+        "-m",
+        "-p",
+        "--format=%x00",
+        *_DIFF,
+        commits,
+        "--",
+        *(f"*{suffix}" for suffix in (".py", *CPP)),
+    )
     return [_parse(part.split("\n")) for part in text.split("\0")[1:]]
 
 

@@ -200,7 +200,8 @@ details, .line { margin: .3rem 0; border-left: 3px solid var(--line); padding-le
 .line p { margin: 0; } summary { cursor: pointer; } footer, small, .n { color: var(--quiet); }
 .scroll { overflow-x: auto; } .diff { width: 100%; font: 13px/1.4 ui-monospace, monospace; }
 .diff td { white-space: pre-wrap; overflow-wrap: anywhere; vertical-align: top; padding: 0 .5rem; }
-.diff .n { text-align: right; user-select: none; } .diff th { text-align: left; padding: .2rem .5rem; }
+.diff .n { text-align: right; user-select: none; white-space: nowrap; width: 1%; }
+.diff th { text-align: left; padding: .2rem .5rem; }
 .changed .old, .removed .old, del { background: var(--red); }
 .changed .new, .added .new, ins { background: var(--green); }
 del, ins { text-decoration: none; } .folded td { text-align: center; color: var(--quiet); }

@@ -8,14 +8,17 @@ import tokenize
 from collections import defaultdict
 from functools import cached_property
 
+from sourcepanel.cpp_symbols import SUFFIXES as CPP
+from sourcepanel.cpp_symbols import parse_cpp
 from sourcepanel.errors import PathNotFound
 from sourcepanel.snapshot.base import Snapshot
 from sourcepanel.source import decode, split_lines
 from sourcepanel.symbols import Symbol, SymbolTable
 
-SOURCE_SUFFIXES = (".py", ".cpp", ".cu", ".cuh", ".h", ".sh", ".yaml", ".yml", ".toml", ".md", ".txt", ".json")
+SOURCE_SUFFIXES = (".py", *CPP, ".sh", ".yaml", ".yml", ".toml", ".md", ".txt", ".json")
 _QUOTES = re.compile(r"^([A-Za-z]*)('''|\"\"\"|'|\")(.*)\2$", re.DOTALL)
 _DEFINES = re.compile(r"(?m)^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)")
+_DEFINES_CPP = re.compile(r"\b(\w+)[ \t\n]*(?:\(|\{|:[^:])")
 _TRIVIAL = re.compile(r"[\s()\[\]{},:;\"'`#*/-]*|else:|try:|pass|return|finally:|\"\"\".*")
 
 
@@ -71,8 +74,8 @@ class Tree:
 
     @cached_property
     def code(self) -> tuple[SourceFile, ...]:
-        """The Python files, tests left out: a test that calls a function is not where it went."""
-        return tuple(self.at(p) for p in self.paths if p.endswith(".py") and not p.startswith("tests/"))
+        """The files with code, tests left out: a test that calls a function is not where it went."""
+        return tuple(self.at(p) for p in self.paths if p.endswith((".py", *CPP)) and not p.startswith("tests/"))
 
     @cached_property
     def places(self) -> dict[str, list[tuple[str, int]]]:
@@ -89,7 +92,7 @@ class Tree:
         """Name → the files that seem to define it: a glance that spares parsing the whole tree."""
         index: dict[str, list[SourceFile]] = defaultdict(list)
         for file in self.code:
-            for name in dict.fromkeys(_DEFINES.findall("\n".join(file.lines))):
+            for name in dict.fromkeys(_glance(file).findall("\n".join(file.lines))):
                 index[name].append(file)
         return index
 
@@ -103,6 +106,10 @@ class Tree:
         ]
 
 
+def _glance(file: SourceFile) -> re.Pattern[str]:
+    return _DEFINES_CPP if file.path.endswith(CPP) else _DEFINES
+
+
 class SourceFile:
     """One file: `lines` as written, `keys` squeezed, symbols and code tokens on demand."""
 
@@ -114,6 +121,8 @@ class SourceFile:
     @cached_property
     def table(self) -> SymbolTable:
         """Definitions; empty for other languages."""
+        if self.path.endswith(CPP):
+            return parse_cpp("\n".join(self.lines))
         if not self.path.endswith((".py", ".pyi")):
             return SymbolTable(parsed=False)
         # As the verifier reads it: the names must be the same ones.
@@ -136,7 +145,7 @@ class SourceFile:
     @cached_property
     def _tokens(self) -> list[tuple[int, str]] | None:
         """(line, text) of every token, comments and docstrings too: layout, quotes and trailing commas aside."""
-        if not self.table.parsed:
+        if not self.table.parsed or not self.path.endswith((".py", ".pyi")):
             return None
         found: list[tuple[int, str]] = []
         layout = (tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)

@@ -244,3 +244,30 @@ def test_history_needs_the_commits_between(tiny_repo: TinyRepo, tmp_path) -> Non
     with Relocator.between(old, new) as relocator:
         assert relocator.history is None
         assert relocator.relocate(next(p for p in old.list() if p.endswith(".py")), 1, 1).status
+
+
+KERNEL = """\
+template <typename T>
+__global__ void scale(T* data, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) {
+    data[i] *= 2;
+  }
+}
+
+int helper(int a) {
+  return checked(a) + 1;
+}
+"""
+
+
+def test_a_kernel_is_followed_by_its_name() -> None:
+    new = "#include <x>\n\n" + KERNEL.replace("data[i] *= 2;", "data[i] *= 2;\n    count(i);\n    log(i);")
+    old_end, new_end = KERNEL.index("\n}\n") + 2, new.index("\n}\n") + 2
+    placed = move({"a.cu": KERNEL}, {"a.cu": new}, 1, KERNEL[:old_end].count("\n") + 1, path="a.cu")
+    assert (placed.status, placed.method, placed.start) == ("changed", "symbol", 3)
+    assert placed.end == new[:new_end].count("\n") + 1
+    line = move(
+        {"a.cu": KERNEL}, {"b/a.cu": "int z;\n" + KERNEL}, *lines(KERNEL, "  return checked(a) + 1;\n"), path="a.cu"
+    )
+    assert (line.status, line.path, line.confidence) == ("same", "b/a.cu", "certain")
