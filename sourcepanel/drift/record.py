@@ -10,6 +10,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -83,8 +84,11 @@ def write_record(survey: Survey, *, config: Config, lock: Lock) -> Path:
     return path
 
 
-def read_record(config: Config, *, lock: Lock) -> Mapping[str, Seen]:
-    """What is known of each page and still holds; raises `DriftError` for a file that is no record."""
+def read_record(config: Config, *, lock: Lock, left: Mapping[str, int] = MappingProxyType({})) -> Mapping[str, Seen]:
+    """What is known of each page and still holds; raises `DriftError` for a file that is no record.
+
+    `left` counts, for pages by name, the references that the last move of the pin left behind: such a page is stale.
+    """
     path = config.path(config.drift)
     record = _read(path) if path.exists() else _Record()
     seen: dict[str, Seen] = {}
@@ -98,6 +102,9 @@ def read_record(config: Config, *, lock: Lock) -> Mapping[str, Seen]:
                 page not in seen or _WORST.index(seen[page].freshness) < _WORST.index(now.freshness)
             ):
                 seen[page] = now
+    for page, count in left.items():
+        if count and page not in seen:
+            seen[page] = Seen(Freshness.STALE, config.repositories[0].ref, count)
     return seen
 
 

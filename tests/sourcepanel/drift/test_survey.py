@@ -136,6 +136,7 @@ def test_a_saved_survey_holds_until_pin_or_references_change(site: Site) -> None
     assert {page: (each.freshness, each.ref, each.read_again) for page, each in seen.items()} == {
         "fresh.md": ("fresh", "v2", 0), "moved.md": ("moved", "v2", 0), "stale.md": ("stale", "v2", 4),
     }  # fmt: skip
+    assert read_record(config, lock=lock, left={"fresh.md": 1, "none.md": 2, "moved.md": 0})["none.md"].read_again == 2
     pages = {**lock.pages, "moved.md": {"engine:README.md": 1}}
     assert set(read_record(config, lock=lock.model_copy(update={"pages": pages}))) == {"fresh.md", "stale.md"}
     (repository,) = config.repositories
