@@ -15,6 +15,8 @@ from runnable.lab.ranks import Layout
 from runnable.traces import Event, Trace
 
 WIDTH = 118
+SITE = "发起的行"
+"""The column that is never cut short."""
 PHASES = {
     "setup": "setup", "data": "data", "forward": "forward", "backward": "backward", "recompute": "recompute",
     "grad-sync": "grad sync", "optimizer": "optimizer", "param-sync": "param sync", "checkpoint": "checkpoint",
@@ -46,7 +48,8 @@ class Report:
         """A table; columns whose name starts with `>` are aligned right."""
         table = Table()
         for column in columns:
-            table.add_column(column.removeprefix(">"), justify="right" if column.startswith(">") else "left")
+            side = "right" if column.startswith(">") else "left"
+            table.add_column(column.removeprefix(">"), justify=side, no_wrap=column == SITE)
         for row in rows:
             table.add_row(*map(str, row))
         self.title(title)
@@ -94,7 +97,7 @@ class Report:
             counts[key] += 1
             sizes[key] += wire_bytes(event, len(trace.groups[event.group].ranks))
         rows = [(*key[:4], counts[key], sizes[key], key[4]) for key in counts]
-        columns = ["phase", "API", "group", "shape: before → after", ">次数", ">ring 字节", "发起的行"]
+        columns = ["phase", "API", "group", "shape: before → after", ">次数", ">ring 字节", SITE]
         self.table(title or f"rank {rank} 的通信（{trace.source}；相同的合并计数）", columns, rows)
 
 

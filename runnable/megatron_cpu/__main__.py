@@ -2,6 +2,8 @@
 
 Prints every collective with the line of Megatron that issued it, and compares every gradient and every parameter after
 the step with the same step in one process. The source is the pin's, unmodified; `--patches` lists what replaces CUDA.
+`--tp 8 --pp 4 --dp 16 --heads 8 --layers 32 --microbatches 64 --only 137` plays one rank of 512 alone: whom it talks
+to, in which order, with which shapes, from which line; it cannot know values, losses and times.
 """
 
 from __future__ import annotations
@@ -22,6 +24,9 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--sp", action="store_true", help="sequence parallel")
     parser.add_argument("--dist-opt", action="store_true", help="distributed optimizer")
     parser.add_argument("--layers", type=int, default=4)
+    parser.add_argument("--hidden", type=int, default=32)
+    parser.add_argument("--heads", type=int, default=4)
+    parser.add_argument("--only", type=int, metavar="RANK", help="不启动其余 rank，只扮演这一个：任意规模，不看数值")
     parser.add_argument("--microbatches", type=int, default=4, help="global batch 的 microbatch 数（所有 DP 副本合计）")
     parser.add_argument("--steps", type=int, default=1)
     parser.add_argument("--rank", type=int, default=0, help="显示哪个 rank 的通信")
@@ -34,12 +39,13 @@ def main(argv: list[str]) -> int:
         install = "python -m pip install torch==2.13.0 numpy rich pydantic einops tqdm pyyaml psutil"
         print(f"缺少 {', '.join(missing)}：{install}", file=sys.stderr)
         return 2
-    from runnable.megatron_cpu.command import list_patches, train
+    from runnable.megatron_cpu.command import list_patches, play, train
 
     if args.patches:
         return list_patches()
     shown = [a for a in argv if args.out is None or a not in ("--out", args.out)]
-    return train(args, command=shlex.join(["python", "-m", "runnable.megatron_cpu", *shown]))
+    run = play if args.only is not None else train
+    return run(args, command=shlex.join(["python", "-m", "runnable.megatron_cpu", *shown]))
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from runnable.lab.prove import lines
 from runnable.lab.ranks import Layout, LayoutError
 from runnable.lab.report import Report
 from runnable.megatron_cpu import harness, patches
-from runnable.megatron_cpu.driver import HEADS, SEQ, Run
+from runnable.megatron_cpu.driver import SEQ, Run
 from runnable.traces import write_text
 
 
@@ -28,10 +28,7 @@ def train(args: Namespace, *, command: str) -> int:
     """Run the layout, print its communication, compare with one process."""
     from sourcepanel.errors import SourcePanelError
 
-    run = Run(
-        tp=args.tp, pp=args.pp, dp=args.dp, vpp=args.vpp, sp=args.sp, dist_opt=args.dist_opt,
-        layers=args.layers, microbatches=args.microbatches, steps=args.steps,
-    )  # fmt: skip
+    run = _run(args)
     if problem := next(_problems(run, args.rank), None):
         print(problem, file=sys.stderr)
         return 2
@@ -72,14 +69,43 @@ def train(args: Namespace, *, command: str) -> int:
     return 0 if passed else 1
 
 
+def play(args: Namespace, *, command: str) -> int:
+    """One rank of a job of any size, alone."""
+    run, report = _run(args), Report(speaks=True, stable=True)
+    if problem := next(_problems(run, args.only), None):
+        print(problem, file=sys.stderr)
+        return 2
+    try:
+        trace = harness.play(run, args.only, tree=harness.prepare(), command=command)
+    except harness.RunFailed as error:
+        print(f"{error.log}\n{error}", file=sys.stderr)
+        return 3
+    grid = Layout.data_parallel(dp=run.dp, tp=run.tp, pp=run.pp).dense
+    report.title(f"rank {args.only} / {run.world}：{grid.place(args.only)}")
+    report.communication(trace, rank=args.only)
+    report.say(
+        "只有这一个 rank 在跑：通信不搬数据，loss 与时间没有意义；稠密模型的 shape、次序、对象与行号与真实运行相同。"
+    )
+    if args.out:
+        write_text(Path(f"{args.out}.json"), trace.dumps())
+    return 0
+
+
+def _run(args: Namespace) -> Run:
+    return Run(
+        tp=args.tp, pp=args.pp, dp=args.dp, vpp=args.vpp, sp=args.sp, dist_opt=args.dist_opt, layers=args.layers,
+        hidden=args.hidden, heads=args.heads, microbatches=args.microbatches, steps=args.steps,
+    )  # fmt: skip
+
+
 def _problems(run: Run, rank: int) -> Iterator[str]:
     """What Megatron would refuse, told before anything starts."""
     try:
         Layout(world=run.world, tp=run.tp, pp=run.pp)
     except LayoutError as error:
         yield str(error)
-    if HEADS % max(1, run.tp) or SEQ % max(1, run.tp):
-        yield f"--tp {run.tp}：要能整除 {HEADS} 个 head（可用 1, 2, 4）"
+    if run.heads % run.tp or SEQ % run.tp or run.hidden % run.heads:
+        yield f"--tp {run.tp}：要能整除 {run.heads} 个 head 与 s={SEQ}；--heads 要能整除 --hidden {run.hidden}"
     elif run.layers % (run.pp * run.vpp):
         yield f"--layers {run.layers} 不能被 pp×vpp = {run.pp}×{run.vpp} 整除"
     elif run.microbatches % run.dp:

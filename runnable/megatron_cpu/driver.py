@@ -19,7 +19,7 @@ from runnable.lab.trace import Tracer
 from runnable.traces import Phase
 
 SEQ, MICRO, HIDDEN, HEADS, VOCAB = 16, 2, 32, 4, 127
-# NullTokenizer adds one token: 128 divides by 16·tp for tp up to 8, so no layout pads the vocabulary.
+# NullTokenizer adds one token: 128 divides by every power of two up to it, so no layout pads the vocabulary.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +33,8 @@ class Run:
     sp: bool = False
     dist_opt: bool = False
     layers: int = 4
+    hidden: int = HIDDEN
+    heads: int = HEADS
     microbatches: int = 4
     """Of all replicas together, so that every layout sees the same global batch."""
     steps: int = 1
@@ -55,12 +57,12 @@ class Run:
     def arguments(self) -> list[str]:
         """Megatron's command line."""
         found = f"""
-            --num-layers {self.layers} --hidden-size {HIDDEN} --num-attention-heads {HEADS} --seq-length {SEQ}
+            --num-layers {self.layers} --hidden-size {self.hidden} --num-attention-heads {self.heads} --seq-length {SEQ}
             --max-position-embeddings {SEQ} --micro-batch-size {MICRO} --global-batch-size {MICRO * self.microbatches}
             --train-iters {self.steps} --lr 0.1 --min-lr 0.1 --lr-decay-style constant --weight-decay 0 --clip-grad 0
             --optimizer {"adam" if self.adam or self.dist_opt else "sgd"} --sgd-momentum 0 --adam-eps 1
             --vocab-size {VOCAB} --tokenizer-type NullTokenizer --mock-data
-            --make-vocab-size-divisible-by 16 --transformer-impl local --distributed-backend gloo
+            --make-vocab-size-divisible-by 1 --transformer-impl local --distributed-backend gloo
             --no-masked-softmax-fusion --no-gradient-accumulation-fusion --no-bias-dropout-fusion
             --no-bias-gelu-fusion --no-persist-layer-norm --no-rope-fusion --attention-dropout 0 --hidden-dropout 0
             --tensor-model-parallel-size {self.tp} --pipeline-model-parallel-size {self.pp}

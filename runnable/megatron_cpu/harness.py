@@ -10,9 +10,10 @@ import tempfile
 import warnings
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -22,7 +23,7 @@ from runnable.lab.pin import megatron_tree
 from runnable.lab.prove import Check, compare
 from runnable.megatron_cpu import driver, patches
 from runnable.megatron_cpu.driver import Outcome, Run
-from runnable.traces import Group, Trace
+from runnable.traces import Group, RankTrace, Trace
 
 
 class RunFailed(Exception):
@@ -74,27 +75,36 @@ def execute(run: Run, *, tree: Path, command: str = "", timeout: float = 60) -> 
         if code:
             raise RunFailed(f"TP={run.tp} PP={run.pp} DP={run.dp}：Megatron 以退出码 {code} 结束", log)
         found = [pickle.loads((results / f"{rank}.pickle").read_bytes()) for rank in range(run.world)]
-    groups: dict[str, Group] = {key: group for _, _, known in found for key, group in known.items()}
-    trace = Trace(
+    trace = _trace(run, found, command)
+    return Finished(run, tuple(outcome for outcome, _, _ in found), trace, log)
+
+
+def _trace(run: Run, found: Sequence[tuple[Outcome, RankTrace, dict[str, Group]]], command: str) -> Trace:
+    groups = {key: group for _, _, known in found for key, group in known.items()}
+    return Trace(
         source="Megatron-LM@core_v0.17.1",
         command=command,
         world=run.world,
         layout={"tp": run.tp, "cp": 1, "ep": 1, "dp": run.dp, "pp": run.pp, "order": "tp-cp-ep-dp-pp"},
-        dims={"s": driver.SEQ, "b": driver.MICRO, "h": driver.HIDDEN, "t": run.tp, "tp": run.tp, "pp": run.pp}
+        dims={"s": driver.SEQ, "b": driver.MICRO, "h": run.hidden, "t": run.tp, "tp": run.tp, "pp": run.pp}
         | {"dp": run.dp, "m": run.microbatches // run.dp, "L": run.layers, "V": driver.VOCAB + 1},
         groups=dict(sorted(groups.items())),
         ranks=tuple(rank for _, rank, _ in found),
     )
-    return Finished(run, tuple(outcome for outcome, _, _ in found), trace, log)
 
 
-def _rank(run: Run, tree: Path, store: str, results: Path, timeout: float) -> int:
-    rank = int(os.environ["RANK"])
-    log = os.open(results / f"{rank}.log", os.O_CREAT | os.O_WRONLY)
+def _quiet(path: Path) -> None:
+    """In a rank: everything printed goes to a file, warnings that all ranks repeat go nowhere."""
+    log = os.open(path, os.O_CREAT | os.O_WRONLY)
     for stream in (1, 2):
         os.dup2(log, stream)
     warnings.simplefilter("ignore")
     logging.getLogger("megatron.core.tensor_parallel.random").setLevel(logging.ERROR)
+
+
+def _rank(run: Run, tree: Path, store: str, results: Path, timeout: float) -> int:
+    rank = int(os.environ["RANK"])
+    _quiet(results / f"{rank}.log")
     launch.use_loopback(run.world)
     record = driver.tracer(str(tree))
     record.on = False
@@ -104,6 +114,49 @@ def _rank(run: Run, tree: Path, store: str, results: Path, timeout: float) -> in
         )
         record.install()
         outcome = driver.train(run, record)
+        found = outcome, record.result(rank), record.groups
+        (results / f"{rank}.pickle").write_bytes(pickle.dumps(found))
+        return 0
+    except Exception as error:
+        return launch.explain(f"[rank {rank}/{run.world}]", error)
+    finally:
+        if dist.is_initialized():
+            dist.destroy_process_group()
+
+
+def play(run: Run, rank: int, *, tree: Path, command: str = "") -> Trace:
+    """What one rank of a job of any size would send: its own calls, from one process and no partners.
+
+    PyTorch's fake process group returns at once and moves nothing, so shapes, partners, order and lines are right as
+    long as they do not depend on the values of tensors (true of dense models), while losses and times mean nothing.
+    """
+    with tempfile.TemporaryDirectory(prefix="megatron-") as folder:
+        results = Path(folder)
+        code = launch.fork_ranks(1, lambda store: _fake_rank(run, rank, tree, results))
+        if code:
+            raise RunFailed(f"rank {rank}：Megatron 以退出码 {code} 结束", (results / f"{rank}.log").read_text())
+        found = [pickle.loads((results / f"{rank}.pickle").read_bytes())]
+    return _trace(run, found, command)
+
+
+def _fake_rank(run: Run, rank: int, tree: Path, results: Path) -> int:
+    from torch.testing._internal.distributed.fake_pg import FakeStore
+
+    os.environ |= {"RANK": str(rank), "WORLD_SIZE": str(run.world)}
+    _quiet(results / f"{rank}.log")
+    empty = torch.empty
+
+    def zeros(*args: Any, **kwargs: Any) -> torch.Tensor:
+        made = empty(*args, **kwargs)
+        return made if made.requires_grad else made.zero_()
+
+    torch.empty = zeros  # a receive buffer stays as it was made, and some are read as sizes or indices
+    record = driver.tracer(str(tree))
+    record.on = False
+    try:
+        dist.init_process_group("fake", store=FakeStore(), rank=rank, world_size=run.world)
+        record.install()
+        outcome = driver.train(replace(run, extra=(*run.extra, "--disable-gloo-process-groups")), record)
         found = outcome, record.result(rank), record.groups
         (results / f"{rank}.pickle").write_bytes(pickle.dumps(found))
         return 0

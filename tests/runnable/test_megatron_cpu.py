@@ -139,6 +139,31 @@ def test_our_1f1b_sends_what_megatron_sends(runs, play, tmp_path):
         assert len(want) == 8 * 2 * (2 if rank in (1, 2) else 1)
 
 
+def test_one_process_plays_any_rank(tmp_path):
+    """The fake process group's trace of each rank is that of the real run."""
+
+    def body() -> list[Trace]:
+        from runnable.megatron_cpu import harness
+
+        tree = harness.prepare()
+        return [harness.play(LAYOUTS["tp2-pp2-dp2"], rank, tree=tree) for rank in (0, 3, 5)]
+
+    kept = Trace.load(TRACES / "megatron.json")
+    for rank, trace in zip((0, 3, 5), in_a_child(tmp_path, body), strict=True):
+        assert trace.events(rank) == kept.events(rank)
+
+
+def test_a_rank_of_a_large_job():
+    sizes = {"tp": 8, "pp": 4, "dp": 4, "heads": 8, "layers": 8, "microbatches": 16, "only": 100}
+    argv = [part for name, size in sizes.items() for part in (f"--{name}", str(size))]
+    done = subprocess.run(
+        [sys.executable, "-m", "runnable.megatron_cpu", *argv], capture_output=True, text=True, cwd=ROOT, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    assert "rank 100 / 128：{'tp': 4, 'cp': 0, 'ep': 0, 'dp': 0, 'pp': 3}" in done.stdout
+    assert "batch_isend_irecv ↔ 68" in done.stdout  # the stage before: 32 ranks down
+
+
 @pytest.mark.parametrize(
     ("argv", "says"),
     [
