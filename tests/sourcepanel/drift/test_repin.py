@@ -309,3 +309,30 @@ def test_a_pin_that_is_not_written_plainly_is_told(tmp_path: Path) -> None:
     assert done.exit_code == 2
     assert "cannot find where the pin of engine is written" in done.stderr
     assert site.files() == before
+
+
+def test_only_the_named_repository_moves(tmp_path: Path) -> None:
+    site = build(tmp_path, f"[a]({BLOB}/loop.py#{TOTAL})\n")
+    toml = site.root / "sourcepanel.toml"
+    second = toml.read_text().replace('name = "engine"', 'name = "twin"').replace("example/engine", "example/twin")
+    second = second[: second.index("[[repositories.aliases]]")] + second[second.index("[repositories.license]") :]
+    toml.write_text(toml.read_text() + "\n" + second)
+    other = "https://github.com/example/twin/blob/v1/engine"
+    page = (
+        f"[a]({BLOB}/loop.py#{TOTAL}) [b]({other}/loop.py#{TOTAL}) `twin:engine/data.py::read` `engine/data.py::read`\n"
+    )
+    (site.root / "docs/note.md").write_text(page)
+    assert site.run("lock").exit_code == 0
+    site.commit()
+    asked = site.run("repin", "--to", "v2")
+    assert asked.exit_code == 2
+    assert "name one with --repository: engine, twin" in asked.stderr
+    done = site.run("repin", "--to", "v2", "--repository", "engine", "--write")
+    assert done.exit_code == 0, done.output
+    assert site.page().decode() == page.replace(f"{BLOB}/loop.py#{TOTAL}", f"{NEW_BLOB}/loop.py#{TOTAL_THERE}").replace(
+        "`engine/data.py", "`engine/io/data.py"
+    )
+    assert site.run("check").exit_code == 0
+    refs = {r.name: r.ref for r in load_config(site.root).repositories}
+    assert refs == {"engine": "v2", "twin": "v1"}
+    assert site.run("repin", "--to", "v2", "--repository", "nobody").exit_code == 2
