@@ -9,7 +9,7 @@ import tomllib
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
@@ -111,6 +111,10 @@ class Config(_Table):
     """Snapshots and rendered files; may be removed at any time. `SOURCEPANEL_CACHE` overrides it."""
     markdown: Path = Path("mkdocs.yml")
     """YAML file whose `markdown_extensions` say how pages are read."""
+    traces: Path | None = None
+    """Folder below `docs` with the traces of recorded runs; their events are marked beside the lines."""
+    extent: Literal["linked", "reachable", "everything"] = "reachable"
+    """Which files the site carries: the linked ones, those in which something is defined that they name too, or all."""
     exclude: tuple[str, ...] = ()
     """Shell patterns over paths relative to `docs` (`*` also matches `/`) of Markdown files that are not pages."""
     notes: Notes = Notes()

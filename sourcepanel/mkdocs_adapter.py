@@ -21,8 +21,10 @@ from sourcepanel.config import CONFIG_NAME, Repository, load_config
 from sourcepanel.diagnostics import Diagnostic, Level
 from sourcepanel.drift.record import read_record
 from sourcepanel.errors import SourcePanelError
+from sourcepanel.events import read_events
 from sourcepanel.markdown import Page as SourcePage
 from sourcepanel.markdown import SourcePanelExtension
+from sourcepanel.mentions import Mention, read_mentions
 from sourcepanel.notes.checks import NoteChecks
 from sourcepanel.notes.extension import NotesExtension
 from sourcepanel.notes.reading_time import ReadingTime, reading_time
@@ -32,6 +34,7 @@ from sourcepanel.panel import SCRIPTS, STYLES, write_panel
 from sourcepanel.project import Project
 from sourcepanel.reference import Finding, Reference, Target
 from sourcepanel.strings import strings
+from sourcepanel.xref.store import cached_index
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -62,6 +65,7 @@ class _Build:
     reports: dict[str, PageReport] = field(default_factory=dict)
     findings: list[Diagnostic] = field(default_factory=list)
     reading: dict[str, ReadingTime] = field(default_factory=dict)
+    mentions: dict[str, tuple[Mention, ...]] = field(default_factory=dict)
 
     def resolve(self, found: Reference | Finding) -> Target | None:
         """Called by the Markdown extension for the page that is being converted."""
@@ -181,6 +185,7 @@ def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -
     build.reports[report.page] = report
     build.tell(report.diagnostics)
     build.reading[report.page] = reading_time(html)
+    html, build.mentions[report.page] = read_mentions(html, page=str(page.title or ""), url=page.url)
     return html
 
 
@@ -198,7 +203,11 @@ def on_env(env: Environment, config: MkDocsConfig, files: Files) -> Environment:
         roadmap,
         references={name: report.checked for name, report in build.reports.items()},
         findings=[d.page for d in build.findings if d.level in BAD],
-        drift=read_record(build.project.config, lock=build.project.lock),
+        drift=read_record(
+            build.project.config,
+            lock=build.project.lock,
+            left={name: len(report.left) for name, report in build.reports.items()},
+        ),
     )
     table = strings(build.language)
     for file in files.documentation_pages():
@@ -228,16 +237,27 @@ def on_post_build(config: MkDocsConfig) -> None:
     build = _current()
     project = build.project
     targets = [target for report in build.reports.values() for target in report.targets]
+    docs = project.config.path(project.config.docs)
+    traces = project.config.traces
     report = write_panel(
         Path(config.site_dir),
         sources=list(project.sources.values()),
         targets=targets,
         cache=project.config.cache_dir,
         language=build.language,
+        mentions=[mention for page in build.mentions.values() for mention in page],
+        events=read_events(docs / traces, docs=docs, repositories=project.config.repositories) if traces else {},
+        indexes={
+            name: cached_index(source, cache=project.config.cache_dir, notify=_log.info)
+            for name, source in project.sources.items()
+        },
+        extent=project.config.extent,
     )
     checked = sum(r.checked for r in build.reports.values())
     total = sum(r.total for r in build.reports.values())
     _log.info("%d of %d source references checked; %d source files in the panel", checked, total, report.files)
+    megabytes = (report.bytes / 1e6, report.index / 1e6)
+    _log.info("extent %s: %.1f MB of source, %.1f MB of index", project.config.extent, *megabytes)
 
 
 def on_serve(server: LiveReloadServer, config: MkDocsConfig, builder: Callable[..., Any]) -> LiveReloadServer:

@@ -12,15 +12,22 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
+from types import MappingProxyType
 from urllib.parse import quote
 
 from sourcepanel.config import Repository
 from sourcepanel.errors import PathNotFound
+from sourcepanel.events import LineEvents
 from sourcepanel.files import write_atomically
+from sourcepanel.marks import Marks
+from sourcepanel.mentions import Mention
+from sourcepanel.panelindex import PanelIndex
 from sourcepanel.reference import Target
 from sourcepanel.render import lexer_for, render_cached
 from sourcepanel.source import Source, SourceFile
 from sourcepanel.strings import strings
+from sourcepanel.xref.model import FileIndex
+from sourcepanel.xref.reach import Extent, select
 
 FOLDER = "sourcepanel"
 STYLES = (f"{FOLDER}/sourcepanel.css",)
@@ -31,14 +38,14 @@ _SCRIPTS = (
     "parts.js",
     "resize.js",
     "windows.js",
-    "outline.js",
-    "find.js",
-    "scopes.js",
-    "copy.js",
+    "follow.js",
     "keys.js",
     "panel.js",
 )
-_STYLES = ("sourcepanel.css", "reading.css")
+# These come when a reader first opens a file, or points at a link.
+_LATER = ("outline.js", "find.js", "scopes.js", "copy.js", "gutter.js", "card.js", "identifiers.js", "tabs.js")
+LATER = f"{FOLDER}/later.js"
+_STYLES = ("sourcepanel.css", "reading.css", "moving.css")
 SCRIPTS = (f"{FOLDER}/sourcepanel.js", f"{FOLDER}/site.js")
 """What each page loads, in this order, relative to the site's root."""
 
@@ -58,35 +65,62 @@ class PanelReport:
     """Keys of linked files that this build has no text of."""
     bytes: int = 0
     """Size of all data files."""
+    index: int = 0
+    """Size of the scripts that say what identifiers mean; they are loaded when a reader asks."""
     written: int = 0
     """How many of them were new or had changed."""
 
 
 def write_panel(
-    out: Path, *, sources: Sequence[Source], targets: Iterable[Target], cache: Path | None, language: str = "zh"
+    out: Path,
+    *,
+    sources: Sequence[Source],
+    targets: Iterable[Target],
+    cache: Path | None,
+    language: str = "zh",
+    mentions: Iterable[Mention] = (),
+    events: Mapping[tuple[str, str], Sequence[LineEvents]] = MappingProxyType({}),
+    indexes: Mapping[str, Mapping[str, FileIndex]] = MappingProxyType({}),
+    extent: Extent = "linked",
 ) -> PanelReport:
     """Write all that the panel loads under `out`, the built site; files that are right already stay untouched.
 
     Every target's file gets a data file, and so does every folder above one. Data files of an earlier build that
-    no target needs are removed.
+    no target needs are removed. `mentions` and `events` stand with the file whose lines they are about; `indexes`
+    (by repository) make links of identifiers, and `extent` says which files come besides the linked ones.
     """
+    marks = Marks(mentions, events)
     by_path: dict[str, dict[str, list[Target]]] = defaultdict(lambda: defaultdict(list))
     for target in targets:
         by_path[target.repository][target.path].append(target)
     root = out / FOLDER
     report = PanelReport()
     kept: set[Path] = set()
+    names: dict[str, object] = {}
     for source in sources:
-        linked = by_path.get(source.repository.name, {})
-        for path, data in _views(source, linked, cache=cache):
-            file = root / "src" / data_path(source.repository.name, path, folder=data["kind"] == "folder")
-            text = _define(f"{source.repository.name}/{path}", data)
-            written = _write_changed(file, text)
-            kept.add(file)
-            report = _count(report, data, key=f"{source.repository.name}/{path}", size=len(text.encode()), new=written)
-    _prune(root / "src", kept)
+        name = source.repository.name
+        index = indexes.get(name, {})
+        linked = _extended(by_path.get(name, {}), extent, source=source, index=index)
+        shown = PanelIndex(source, index=index, shown=linked)
+        names[name] = shown.names()
+        for path, data in _views(source, linked, cache=cache, marks=marks, index=shown):
+            place = data_path(name, path, folder=data["kind"] == "folder")
+            text = _call("define", f"{name}/{path}", data)
+            written = _write_changed(root / "src" / place, text)
+            kept.add(root / "src" / place)
+            report = _count(report, data, key=f"{name}/{path}", size=len(text.encode()), new=written)
+            if (meanings := shown.data(path)) is not None:
+                text = _call("index", f"{name}/{path}", meanings)
+                _write_changed(root / "xref" / place, text)
+                kept.add(root / "xref" / place)
+                report = replace(report, index=report.index + len(text.encode()))
+    # The folder of no repository starts with a tilde.
+    everything = root / "xref" / "~.js"
+    _write_changed(everything, _call("names", names))
+    _prune(root, kept | {everything})
     repositories = [source.repository for source in sources]
-    _write_changed(root / "sourcepanel.js", "".join(_lean(_ASSETS / name) for name in _SCRIPTS))
+    for script, parts in ((SCRIPTS[0], _SCRIPTS), (LATER, _LATER)):
+        _write_changed(out / script, "".join(_lean(_ASSETS / name) for name in parts))
     style = "".join(_lean(_ASSETS / name) for name in _STYLES)
     _write_changed(root / "sourcepanel.css", style + "".join(map(_print_rule, repositories)))
     _write_changed(root / "site.js", _site(repositories, language=language))
@@ -115,7 +149,12 @@ def safe_json(value: object) -> str:
 
 
 def _views(
-    source: Source, linked: Mapping[str, Sequence[Target]], *, cache: Path | None
+    source: Source,
+    linked: Mapping[str, Sequence[Target]],
+    *,
+    cache: Path | None,
+    marks: Marks,
+    index: PanelIndex,
 ) -> Iterator[tuple[str, dict[str, object]]]:
     """(path, data) of everything that opens in the panel; a folder's path ends in a slash, the root's is empty."""
     files = {path: targets for path, targets in linked.items() if targets[0].kind != "folder"}
@@ -124,7 +163,8 @@ def _views(
         folders |= {"" if str(parent) == "." else str(parent) for parent in PurePosixPath(path).parents}
     for path, targets in sorted(files.items()):
         file = source.file(path) if targets[0].has_text else None
-        yield path, _file_view(file, targets, count=_locked_lines(source, path), cache=cache)
+        data = _file_view(file, targets, count=_locked_lines(source, path), cache=cache, index=index)
+        yield path, data | marks.of(source.repository.name, path)
     listing = _listing(source.paths)
     for folder in sorted(folders):
         prefix = f"{folder}/" if folder else ""
@@ -135,8 +175,27 @@ def _views(
         yield prefix, {"kind": "folder", "complete": source.snapshot.complete, "entries": entries}
 
 
+def _extended(
+    linked: Mapping[str, Sequence[Target]], extent: Extent, *, source: Source, index: Mapping[str, FileIndex]
+) -> dict[str, Sequence[Target]]:
+    """The linked files and folders, and the files that the extent adds."""
+    files = [path for path, targets in linked.items() if targets[0].kind != "folder"]
+    more = select(extent, source=source, linked=files, index=index).paths
+    return {**linked, **{path: [_whole(source, path)] for path in more if path not in linked}}
+
+
+def _whole(source: Source, path: str) -> Target:
+    """A file that no note links to."""
+    file, name = source.file(path), source.repository.name
+    assert file is not None
+    return Target(
+        repository=name, path=path, kind="file", start=None, end=None, symbol=None,
+        blob=file.blob, has_text=file.has_text, href="",
+    )  # fmt: skip
+
+
 def _file_view(
-    file: SourceFile | None, targets: Sequence[Target], *, count: int, cache: Path | None
+    file: SourceFile | None, targets: Sequence[Target], *, count: int, cache: Path | None, index: PanelIndex
 ) -> dict[str, object]:
     if file is None or file.encoding == "absent":
         links = sorted({(t.start or 0, t.end or 0, t.symbol or "", t.kind) for t in targets if t.start})
@@ -155,7 +214,7 @@ def _file_view(
         "language": rendered.language,
         "columns": rendered.columns,
         "symbols": rendered.symbols,
-        "sections": rendered.sections,
+        "sections": index.woven(file.path, rendered.sections),
     }
 
 
@@ -179,15 +238,15 @@ def _lean(file: Path) -> str:
     return re.sub(r"^\s+", "", _CAST.sub("", text), flags=re.MULTILINE)
 
 
-def _define(key: str, data: object) -> str:
-    return f"SourcePanel.define({safe_json(key)},{safe_json(data)});\n"
+def _call(name: str, *values: object) -> str:
+    return f"SourcePanel.{name}({','.join(map(safe_json, values))});\n"
 
 
 def _site(repositories: Sequence[Repository], *, language: str) -> str:
     """The script with everything that is the same for all files."""
     table = {key.removeprefix("panel."): text for key, text in strings(language).items() if key.startswith("panel.")}
     data = {repository.name: _repository(repository) for repository in repositories}
-    return f"SourcePanel.configure({safe_json({'strings': table, 'repositories': data})});\n"
+    return _call("configure", {"strings": table, "repositories": data})
 
 
 def _repository(repository: Repository) -> dict[str, object]:
@@ -218,10 +277,12 @@ def _write_changed(file: Path, text: str) -> bool:
     return True
 
 
-def _prune(folder: Path, kept: set[Path]) -> None:
-    for file in folder.rglob("*.js"):
-        if file not in kept:
-            file.unlink()
+def _prune(root: Path, kept: set[Path]) -> None:
+    """Remove the data files of an earlier build."""
+    for folder in ("src", "xref"):
+        for file in (root / folder).rglob("*.js"):
+            if file not in kept:
+                file.unlink()
 
 
 def _count(report: PanelReport, data: Mapping[str, object], *, key: str, size: int, new: bool) -> PanelReport:

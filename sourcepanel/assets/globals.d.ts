@@ -115,6 +115,10 @@ interface PanelApi {
   dispatch(action: Action, options?: { history?: "push" | "replace" | ""; focus?: boolean }): void;
   /** Write what is open, and the features' parameters, into the address bar. */
   remember(how: "push" | "replace"): void;
+  /** Run a script of this folder, once while it is on its way; done also where there is none. */
+  need(path: string): Promise<void>;
+  /** The features that come with the first file are there. */
+  later(): Promise<void>;
   load(key: string): void;
   close(): void;
   /** Say it to screen readers. */
@@ -196,7 +200,27 @@ interface Card {
   hovers: ((target: Element) => Hover | null | undefined)[];
 }
 
+/** What identifiers mean and who uses what, as xref/data.py writes it. */
+interface Meanings {
+  paths: string[];
+  here: (0 | 1)[];
+  definitions: [path: number, name: string, kind: string, start: number, end: number, signature: string, doc: string][];
+  meanings: [certain: 0 | 1, ...definitions: number[]][];
+  own: [definition: number, line: number, column: number, uses: [path: number, uses: number[]][], overridden: number[]][];
+}
+
+/** All files and names of a repository, as panelindex.py writes them. */
+interface Names {
+  files: string[];
+  here: (0 | 1)[];
+  names: [name: string, kind: number, file: number, start: number, end: number][];
+}
+
 declare var SourcePanel: {
+  index(key: string, data: Meanings): void;
+  names(data: Record<string, Names>): void;
+  /** Opens the list of all files and names. */
+  quick?(): void;
   card: Card;
   /** Features push what they listen for. */
   keys: Key[];

@@ -24,8 +24,11 @@
   const files = new Map();
   /** @type {Map<string, View>} */
   const views = new Map();
-  /** @type {Set<string>} */
-  const loading = new Set();
+  /** @type {Map<string, Promise<void>>} Scripts on their way, by path. */
+  const waiting = new Map();
+  /** Features that nobody needs before the panel opens come with its first file. */
+  /** @type {Promise<void> | undefined} */
+  let late;
   let current = S.initial;
   /** @type {HTMLElement | null} The link that opened the panel; it gets the focus back. */
   let opener = null;
@@ -105,18 +108,28 @@
 
   // --- data --------------------------------------------------------------------------------------------------------
 
-  /** Fetch a file's script once, however often it is asked for meanwhile. @param {string} key */
-  function load(key) {
-    if (loading.has(key)) return;
-    loading.add(key);
-    const script = element("script", { src: `${base}src/${S.dataPath(key)}`, async: true });
-    script.onload = script.onerror = () => {
-      script.remove();
-      loading.delete(key);
-      const type = files.has(key) ? "loaded" : "failed";
-      dispatch({ type, key }, { focus: ui.panel.contains(document.activeElement) });
-    };
-    document.head.append(script);
+  /** Run a script once, however often it is asked for meanwhile; also done when there is none. @param {string} path */
+  function need(path) {
+    const asked = waiting.get(path) ?? new Promise((done) => {
+      const script = element("script", { src: base + path, async: true });
+      script.onload = script.onerror = () => {
+        script.remove();
+        waiting.delete(path);
+        done();
+      };
+      document.head.append(script);
+    });
+    waiting.set(path, asked);
+    return asked;
+  }
+
+  const later = () => (late ??= need("later.js"));
+
+  /** @param {string} key */
+  async function load(key) {
+    later();
+    await need(`src/${S.dataPath(key)}`);
+    dispatch({ type: files.has(key) ? "loaded" : "failed", key }, { focus: ui.panel.contains(document.activeElement) });
   }
 
   /** The view of what is open, made on the first visit. @param {Address} address */
@@ -220,16 +233,20 @@
       : parts.failed(address, retry);
     if (ui.body.firstChild !== view.root) ui.body.replaceChildren(view.root);
     ui.head.replaceChildren(...parts.head(address, files.get(S.key(address)), close));
-    const data = files.get(S.key(address));
-    const tools = features.flatMap((feature) => feature.tools?.(address, data) ?? []);
-    // Only if they differ: a button that is taken out loses the focus.
-    if (tools.length !== ui.tools.childNodes.length || tools.some((tool, i) => tool !== ui.tools.childNodes[i])) {
-      ui.tools.replaceChildren(...tools);
-    }
+    equip(address);
     ui.foot.replaceChildren(...parts.foot(address));
     ui.panel.setAttribute("aria-label", parts.label(address));
     ui.panel.setAttribute("aria-busy", String(current.status === "loading"));
     return view;
+  }
+
+  /** The buttons of the features. @param {Address} address */
+  function equip(address) {
+    const tools = features.flatMap((feature) => feature.tools?.(address, files.get(S.key(address))) ?? []);
+    // Only if they differ: a button that is taken out loses the focus.
+    if (tools.length !== ui.tools.childNodes.length || tools.some((tool, i) => tool !== ui.tools.childNodes[i])) {
+      ui.tools.replaceChildren(...tools);
+    }
   }
 
   /** Tie the text to the panel: links to what is open carry a mark. */
@@ -241,6 +258,11 @@
     if (!opener?.isConnected) opener = document.querySelector(selector);
   }
 
+  for (const name of ["pointerover", "focusin"]) {
+    document.addEventListener(name, ({ target }) => {
+      if (!late && target instanceof Element && target.closest("a[href]")) later();
+    });
+  }
   document.addEventListener("click", onClick);
   document.addEventListener("keydown", onKey);
   addEventListener("popstate", sync);
@@ -266,11 +288,25 @@
         view: () => (current.address ? views.get(S.key(current.address)) : undefined),
         dispatch,
         remember,
+        need,
+        later,
         load,
         close,
         announce: (/** @type {string} */ text) => void ((ui ?? build(), ui).live.textContent = text),
       };
-      features = (SourcePanel.features ?? []).map((make) => make(api));
+      for (const make of SourcePanel.features ?? []) features.push(make(api));
+      // Those that come later join what stands already.
+      SourcePanel.features = /** @type {any} */ ({
+        push(/** @type {(api: PanelApi) => Feature} */ make) {
+          const feature = make(api);
+          features.push(feature);
+          feature.sync?.(new URLSearchParams(location.search));
+          for (const [key, view] of views) feature.view?.(view, /** @type {Address} */ (S.parse(key, repos)), /** @type {Data} */ (files.get(key)));
+          if (!current.address || !ui) return;
+          equip(current.address);
+          feature.state?.(S.initial, current);
+        },
+      });
       if (globalThis.document$) document$?.subscribe(sync);
       else if (document.body) sync();
       else addEventListener("load", sync, { once: true });

@@ -56,13 +56,15 @@
   const format = (address) => key(address) + lines(address, "#");
 
   /**
-   * A page's query with `src` set, or taken out for null; other parameters stay as they are.
+   * A page's query with `src` (and what goes with it) set, or taken out for null; other parameters stay as they are.
    * @param {string} search
    * @param {Address | null} address
+   * @param {Record<string, string>} [more]  Parameters that stand only beside `src`; empty ones are left out.
    */
-  function query(search, address) {
-    const rest = search.replace(/^\?/, "").split("&").filter((part) => part && !/^src(=|$)/.test(part));
-    if (address) rest.push(`src=${encodeURIComponent(key(address)).replaceAll("%2F", "/")}${lines(address, ":")}`);
+  function query(search, address, more = {}) {
+    const rest = search.replace(/^\?/, "").split("&").filter((part) => part && !["src", ...Object.keys(more)].includes(part.split("=")[0]));
+    const safe = (/** @type {string} */ text) => encodeURIComponent(text).replace(/%(2F|3A|2C)/g, decodeURIComponent);
+    if (address) rest.push(`src=${safe(key(address))}${lines(address, ":")}`, ...Object.entries(more).filter(([, text]) => text).map(([name, text]) => `${name}=${safe(text)}`));
     return rest.length ? `?${rest.join("&")}` : "";
   }
 

@@ -1,0 +1,30 @@
+"""What stands beside the lines of a file: sentences of notes, and events of traces."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+from sourcepanel.events import LineEvents
+from sourcepanel.mentions import Mention
+
+
+class Marks:
+    """All of them, by file."""
+
+    def __init__(self, mentions: Iterable[Mention], events: Mapping[tuple[str, str], Sequence[LineEvents]]) -> None:
+        self._events = events
+        self._mentions: dict[str, list[list[object]]] = defaultdict(list)
+        for mention in mentions:
+            key, _, lines = mention.key.partition("#L")
+            start, _, end = lines.partition("-L")
+            self._mentions[key].append([int(start or 0), int(end or start or 0), *mention.row])
+
+    def of(self, repository: str, path: str) -> dict[str, object]:
+        """Those of one file, in order of lines; a kind of which there is none is left out."""
+        mentions = self._mentions.get(f"{repository}/{path}", ())
+        found = {
+            "mentions": sorted(mentions, key=lambda row: (row[0], row[1])),
+            "events": [event.row for event in self._events.get((repository, path), ())],
+        }
+        return {name: rows for name, rows in found.items() if rows}
