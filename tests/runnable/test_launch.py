@@ -24,6 +24,25 @@ def test_torchrun_starts_the_same_script():
     assert done.stdout.count("全部通过") == 1
 
 
+def test_two_agents_as_two_hosts():
+    """torchrun's own flags make one job of two hosts; here both are this machine."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "torch.distributed.run", "--nnodes", "2", "--nproc-per-node", "1"]
+    command += ["--master-addr", "127.0.0.1", "--master-port", str(port)]
+    agents = [
+        subprocess.Popen(
+            [*command, "--node-rank", str(node), str(CH10)],
+            env=ALONE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )
+        for node in range(2)
+    ]  # fmt: skip
+    outputs = [agent.communicate(timeout=120) for agent in agents]
+    assert [agent.returncode for agent in agents] == [0, 0], outputs
+    assert "".join(out for out, _ in outputs).count("全部通过") == 1
+
+
 def test_demo_runs_a_chapter_by_number():
     command = [sys.executable, "-m", "runnable.demo", "10", "--np", "2"]
     done = subprocess.run(command, capture_output=True, text=True, env=ALONE, cwd=ROOT, timeout=60)
