@@ -102,7 +102,7 @@
         const links = [];
         for (let i = 0; i < rows.length; i += 3) {
           const [line, kind, sure] = rows.slice(i, i + 3);
-          const to = link(index.paths[path], line, line, index.here[path], api.range({ repo: "", path: "", start: line, end: line }), element("small", {}, say(USES[kind])));
+          const to = link(index.paths[path], line, line, index.here[path], api.range({ repo: "", path: "", start: line, end: line }), " ", element("em", {}, say(USES[kind])));
           if (!sure) [to.className, to.title] = [`${to.className} l`, say("maybe")];
           links.push(to);
         }

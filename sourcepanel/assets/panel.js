@@ -129,7 +129,7 @@
   async function load(key) {
     later();
     await need(`src/${S.dataPath(key)}`);
-    dispatch({ type: files.has(key) ? "loaded" : "failed", key }, { focus: ui.panel.contains(document.activeElement) });
+    dispatch({ type: files.has(key) ? "loaded" : "failed", key }, { focus: ui.body.contains(document.activeElement) });
   }
 
   /** The view of what is open, made on the first visit. @param {Address} address */

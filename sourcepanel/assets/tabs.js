@@ -23,7 +23,7 @@
     /** @param {string} src */
     function show(src) {
       const address = S.parse(src, api.repos);
-      if (address) api.dispatch({ type: "open", address }, { history: "push" });
+      if (address) api.dispatch({ type: "open", address }, { history: "push", focus: true });
     }
 
     /** @param {number} by */

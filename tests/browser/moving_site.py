@@ -24,9 +24,9 @@ class Block:
 
     def forward(self, x: int, scale: float = 1.0) -> int:
         """Add one."""
-        return self.helper(x) + 1
+        return self.help_out(x) + 1
 
-    def helper(self, x):
+    def help_out(self, x):
         return x
 
 
@@ -38,7 +38,7 @@ TRAIN = "".join(
     [
         "from pkg.model import Block, build\nfrom pkg.far import distant\n\n\n",
         "def train(steps: int) -> int:\n    block = build('x')\n    total = block.forward(steps)\n",
-        "    anything = make()\n    return anything.helper(total) + distant(total)\n\n\n",
+        "    anything = make()\n    return anything.help_out(total) + distant(total)\n\n\n",
         *(f"def filler_{i}(x):\n    return x + {i}\n\n\n" for i in range(150)),
     ]
 )
