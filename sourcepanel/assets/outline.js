@@ -15,9 +15,9 @@
 
     function show() {
       const all = symbols();
-      const top = api.view()?.top?.() ?? 1;
+      const here = api.view()?.here?.() ?? 1;
       let start = 0;
-      all.forEach(([, kind, from, , to], i) => kind !== "variable" && from <= top && top <= to && (start = i));
+      all.forEach(([, kind, from, , to], i) => kind !== "variable" && from <= here && here <= to && (start = i));
       pick(api, {
         label: api.say("outline"),
         button,

@@ -48,6 +48,9 @@
       const scopes = new Map(symbols.filter(([, kind, , line, end]) => kind !== "variable" && end > line).map((symbol) => [symbol[3], symbol]));
       /** @type {Set<number>} Lines of the `def` or `class` of what is folded. */
       const folded = new Set();
+      /** @type {Set<HTMLElement>} */
+      const sections = new Set();
+      let frame = 0;
 
       /** Fold or unfold, then hide and show lines to match. @param {number[]} lines @param {boolean} on */
       function set(lines, on) {
@@ -55,8 +58,6 @@
           if (on) folded.add(n);
           else folded.delete(n);
         }
-        /** @type {Set<Element>} */
-        const sections = new Set();
         // What lies inside another needs no second pass.
         let done = 0;
         for (const n of lines.sort((a, b) => a - b)) {
@@ -67,14 +68,19 @@
             if (!line) break;
             if (around(symbols, m).some(([, , , at]) => folded.has(at))) line.setAttribute("hidden", "until-found");
             else line.removeAttribute("hidden");
-            sections.add(/** @type {Element} */ (line.parentElement));
+            sections.add(/** @type {HTMLElement} */ (line.parentElement));
           }
           done = Math.max(done, end);
         }
-        for (const section of sections) {
-          const seen = section.querySelectorAll(".sp-l:not([hidden])").length;
-          /** @type {HTMLElement} */ (section).style.containIntrinsicBlockSize = `calc(${seen} * var(--sp-line))`;
-        }
+        // The browser remembers the height a section out of view had; show it a moment, so that it learns the new one.
+        for (const { style } of sections) style.contentVisibility = "visible";
+        cancelAnimationFrame(frame);
+        frame = requestAnimationFrame(() => {
+          frame = requestAnimationFrame(() => {
+            for (const { style } of sections) style.contentVisibility = "";
+            sections.clear();
+          });
+        });
         tell(view, symbols);
       }
 
@@ -124,11 +130,7 @@
       };
       folders.set(view, {
         fold() {
-          const top = view.top?.(HEIGHT) ?? 1;
-          const { start = 0 } = api.state().address ?? {};
-          const marked = view.root.querySelector(".sp-on");
-          const seen = marked && marked.getBoundingClientRect().bottom > view.root.getBoundingClientRect().top;
-          const at = seen && start ? start : top;
+          const at = view.here?.(HEIGHT) ?? 1;
           const near = scopes.get(at) ?? around(symbols, at).pop() ?? [...scopes.values()].find((symbol) => symbol[3] > at);
           if (near) set([near[3]], !folded.has(near[3]));
           if (near && folded.has(near[3])) view.show?.(near[3]);

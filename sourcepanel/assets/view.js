@@ -15,6 +15,7 @@
  *   Be told of each stretch of lines that gets its elements, those that have them already first.
  * @property {((line: number) => void)=} show  Bring a line into view.
  * @property {((below?: number) => number)=} top  Number of the first line in view, or of the one so many pixels below.
+ * @property {((below?: number) => number)=} here  The first marked line while it is in view; else as `top`.
  * @property {((change: () => void) => void)=} hold  Do what moves lines, and put the first line in view back in its place.
  * @property {((line: number) => HTMLElement | undefined)=} line  The element of a line; made if need be.
  */
@@ -220,6 +221,10 @@
         sections.forEach((section, i) => section.className && show(i, seen));
       },
       top,
+      here(below) {
+        const [line, frame] = [root.querySelector(".sp-on"), root].map((one) => one?.getBoundingClientRect());
+        return line && frame && line.bottom > frame.top && line.top < frame.bottom ? from : top(below);
+      },
       hold,
       line: lineOf,
       dispose() {

@@ -17,7 +17,7 @@
     const { panel, tools } = api.panel();
     const before = /** @type {HTMLElement | null} */ (document.activeElement);
     /** @type {HTMLElement} */
-    const root = element("div", { class: "sp-pop", role: "dialog", "aria-label": label, tabindex: "-1" }, ...children);
+    const root = element("div", { class: "sp-pop", role: "dialog", "aria-label": label }, ...children);
 
     function close() {
       if (!root.isConnected) return;
@@ -50,6 +50,7 @@
     open = { button, close };
     const first = /** @type {HTMLElement | null} */ (root.querySelector("input, button"));
     // On a touch screen a field would bring up the keyboard over half of the panel.
+    root.tabIndex = first ? -1 : 0;
     (first && !(first.matches("input") && matchMedia("(pointer: coarse)").matches) ? first : root).focus();
     return close;
   }
