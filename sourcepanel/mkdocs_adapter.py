@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from urllib.parse import unquote
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
@@ -33,6 +34,7 @@ from sourcepanel.pagecheck import BAD, PageCheck, PageReport
 from sourcepanel.panel import SCRIPTS, STYLES, write_panel
 from sourcepanel.project import Project
 from sourcepanel.reference import Finding, Reference, Target
+from sourcepanel.sections import read_sections
 from sourcepanel.strings import strings
 from sourcepanel.xref.store import cached_index
 
@@ -66,6 +68,7 @@ class _Build:
     findings: list[Diagnostic] = field(default_factory=list)
     reading: dict[str, ReadingTime] = field(default_factory=dict)
     mentions: dict[str, tuple[Mention, ...]] = field(default_factory=dict)
+    sections: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def resolve(self, found: Reference | Finding) -> Target | None:
         """Called by the Markdown extension for the page that is being converted."""
@@ -186,6 +189,7 @@ def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -
     build.tell(report.diagnostics)
     build.reading[report.page] = reading_time(html)
     html, build.mentions[report.page] = read_mentions(html, page=str(page.title or ""), url=page.url)
+    build.sections[unquote(page.url)] = read_sections(html)
     return html
 
 
@@ -252,6 +256,7 @@ def on_post_build(config: MkDocsConfig) -> None:
             for name, source in project.sources.items()
         },
         extent=project.config.extent,
+        sections=build.sections,
     )
     checked = sum(r.checked for r in build.reports.values())
     total = sum(r.total for r in build.reports.values())

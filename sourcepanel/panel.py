@@ -43,7 +43,17 @@ _SCRIPTS = (
     "panel.js",
 )
 # These come when a reader first opens a file, or points at a link.
-_LATER = ("outline.js", "find.js", "scopes.js", "copy.js", "gutter.js", "card.js", "identifiers.js", "tabs.js")
+_LATER = (
+    "outline.js",
+    "find.js",
+    "scopes.js",
+    "copy.js",
+    "gutter.js",
+    "card.js",
+    "preview.js",
+    "identifiers.js",
+    "tabs.js",
+)
 LATER = f"{FOLDER}/later.js"
 _STYLES = ("sourcepanel.css", "reading.css", "moving.css")
 SCRIPTS = (f"{FOLDER}/sourcepanel.js", f"{FOLDER}/site.js")
@@ -82,12 +92,14 @@ def write_panel(
     events: Mapping[tuple[str, str], Sequence[LineEvents]] = MappingProxyType({}),
     indexes: Mapping[str, Mapping[str, FileIndex]] = MappingProxyType({}),
     extent: Extent = "linked",
+    sections: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
 ) -> PanelReport:
     """Write all that the panel loads under `out`, the built site; files that are right already stay untouched.
 
     Every target's file gets a data file, and so does every folder above one. Data files of an earlier build that
     no target needs are removed. `mentions` and `events` stand with the file whose lines they are about; `indexes`
     (by repository) make links of identifiers, and `extent` says which files come besides the linked ones.
+    `sections` holds for each page (its address) what a preview shows of its sections.
     """
     marks = Marks(mentions, events)
     by_path: dict[str, dict[str, list[Target]]] = defaultdict(lambda: defaultdict(list))
@@ -114,6 +126,10 @@ def write_panel(
                 _write_changed(root / "xref" / place, text)
                 kept.add(root / "xref" / place)
                 report = replace(report, index=report.index + len(text.encode()))
+    for url, found in sections.items():
+        file = root / "notes" / _page_path(url)
+        _write_changed(file, _call("sections", url or "index.html", found))
+        kept.add(file)
     # The folder of no repository starts with a tilde.
     everything = root / "xref" / "~.js"
     _write_changed(everything, _call("names", names))
@@ -139,6 +155,11 @@ def data_path(repository: str, path: str, *, folder: bool) -> PurePosixPath:
         raise PathNotFound(f"{repository}/{path}")
     safe = ["~" + part if part[0] in ".~" else part for part in parts]
     return PurePosixPath(*safe, "~.js") if folder else PurePosixPath(*safe[:-1], safe[-1] + ".js")
+
+
+def _page_path(url: str) -> PurePosixPath:
+    """Where the sections of a page lie below `sourcepanel/notes/`; the script computes the same."""
+    return PurePosixPath(f"{url or 'index.html'}{'index.html' if url.endswith('/') else ''}.js")
 
 
 def safe_json(value: object) -> str:
@@ -279,7 +300,7 @@ def _write_changed(file: Path, text: str) -> bool:
 
 def _prune(root: Path, kept: set[Path]) -> None:
     """Remove the data files of an earlier build."""
-    for folder in ("src", "xref"):
+    for folder in ("src", "xref", "notes"):
         for file in (root / folder).rglob("*.js"):
             if file not in kept:
                 file.unlink()

@@ -54,6 +54,7 @@ LAYERS = (
     "render",
     "events",
     "mentions",
+    "sections",
     "marks",
     "panelindex",
     "panel",

@@ -219,6 +219,7 @@ interface Names {
 declare var SourcePanel: {
   index(key: string, data: Meanings): void;
   names(data: Record<string, Names>): void;
+  sections(url: string, data: Record<string, string>): void;
   /** Opens the list of all files and names. */
   quick?(): void;
   card: Card;

@@ -9,6 +9,7 @@ from sourcepanel.events import read_events
 from sourcepanel.mentions import Mention, read_mentions
 from sourcepanel.panel import SCRIPTS, STYLES, write_panel
 from sourcepanel.reference import Target
+from sourcepanel.sections import read_sections
 from sourcepanel.snapshot.base import git_blob_id
 from sourcepanel.xref.index import build_index, python_files
 from tests.support.memory import COMMIT, TINY, whole
@@ -145,9 +146,11 @@ def build(out: Path) -> Path:
     (out / "traces").mkdir()
     (out / "traces/run.json").write_text(json.dumps(TRACE), encoding="utf-8")
     mentions: list[Mention] = []
+    sections: dict[str, dict[str, str]] = {}
     for name, title, html in (("index.html", "训练", INDEX), ("notes/second.html", "第二篇", SECOND)):
         content, found = read_mentions(html, page=title, url=name)
         mentions += found
+        sections[name] = read_sections(content)
         (out / name).write_text(page(content, depth=name.count("/")), encoding="utf-8")
         if name == "index.html":
             for scheme in ("default", "slate"):
@@ -159,6 +162,7 @@ def build(out: Path) -> Path:
         targets=TARGETS.values(),
         cache=None,
         mentions=mentions,
+        sections=sections,
         events=read_events(out / "traces", docs=out, repositories=[TINY]),
         indexes={TINY.name: {index.path: index for index in build_index(python_files(source))}},
         extent="reachable",

@@ -185,3 +185,52 @@ def test_quick_open_and_pins(base: str, visit: Open) -> None:
     expect(tabs).to_have_count(2)
     page.get_by_role("button", name="取下 model.py:14").click()
     expect(tabs).to_have_text("model.py:4")
+
+
+def test_previews_of_links(base: str, visit: Open) -> None:
+    seen = visit(base)
+    page = seen.goto()
+    card = page.locator("#sp-card")
+    page.locator("#sp-2").hover()
+    expect(card).to_contain_text("pkg/model.py · 第 10–12 行")
+    assert card.locator(".sp-l").all_inner_texts()[0].strip() == "def forward(self, x: int, scale: float = 1.0) -> int:"
+    expect(card.locator(".sp-l")).to_have_count(3)
+    expect(page.locator("#sp-panel")).to_have_count(0)
+    clean(seen, "#sp-card")
+    expect(page.locator("#sp-2")).to_have_attribute("aria-describedby", "sp-card")
+    # The pointer crosses into the card: nothing lies between the two.
+    link, box = page.locator("#sp-2").bounding_box(), card.bounding_box()
+    assert link and box and abs(box["y"] - link["y"] - link["height"]) < 6
+    card.hover()
+    page.wait_for_timeout(400)
+    expect(card).to_be_visible()
+    # Another link, another content; Chinese anchors, here and on another page.
+    page.mouse.move(2, 2)
+    expect(card).to_be_hidden()
+    page.locator("#to-back").hover()
+    expect(card.locator("h2")).to_have_text("反向")
+    expect(card).to_contain_text("反向先走最后一层")
+    page.mouse.move(2, 2)
+    page.locator("#to-second").hover()
+    expect(card.locator("h2")).to_have_text("收尾")
+    expect(card).to_contain_text("收尾的第二段。")
+    href = card.locator("a").first.evaluate("one => one.href")
+    assert href.startswith("https://github.com/example/tiny/blob/")
+    twice = "[...document.querySelectorAll('[id]')].map(one => one.id).filter((id, i, all) => all.indexOf(id) !== i)"
+    assert page.evaluate(twice) == []
+    # By keyboard too; Escape closes the card first, the panel only then.
+    page.mouse.move(2, 2)
+    page.locator("#sp-2").click()
+    ready(page)
+    expect(card).to_be_hidden()
+    page.locator("#sp-2").focus()
+    page.keyboard.press("Tab")
+    expect(page.locator("#sp-3")).to_be_focused()
+    expect(card).to_contain_text("def build")
+    page.keyboard.press("Tab")
+    expect(card.locator("h2")).to_have_text("反向")
+    page.keyboard.press("Escape")
+    expect(card).to_be_hidden()
+    expect(page.locator("#sp-panel")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator("#sp-panel")).to_be_hidden()

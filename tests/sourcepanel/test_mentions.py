@@ -12,6 +12,7 @@ from sourcepanel.errors import PageError
 from sourcepanel.events import read_events
 from sourcepanel.marks import Marks
 from sourcepanel.mentions import MOST, read_mentions
+from sourcepanel.sections import read_sections
 from tests.support.memory import COMMIT, TINY
 
 LINK = '<a class="sp-link" data-src="tiny/a.py#L3-L4"><code>f</code></a>'
@@ -85,3 +86,13 @@ def test_what_is_no_trace_of_the_pin_says_nothing(tmp_path: Path, data: object) 
 def test_a_broken_trace_ends_the_build_by_name(tmp_path: Path, data: object, said: str) -> None:
     with pytest.raises(PageError, match=rf"run\.json.*{said}"):
         events(tmp_path, data)
+
+
+def test_sections_begin_at_headings_and_end_before_the_next() -> None:
+    html = '<h1 id="t">T</h1>\n<p>a<br>b</p><div><h2 id="in">no</h2></div>\n<h2 id="反向">反</h2><ul><li>x<li>y</ul>'
+    html += "<p>1</p><p>2</p><p>3</p><h3>nameless</h3><h2 id='long'>L</h2><p>" + "x" * 5000 + "</p>"
+    assert read_sections(html) == {
+        "t": '<h1 id="t">T</h1>\n<p>a<br>b</p><div><h2 id="in">no</h2></div>',
+        "反向": '<h2 id="反向">反</h2><ul><li>x<li>y</ul><p>1</p><p>2</p>',
+        "long": "<h2 id='long'>L</h2>",
+    }
