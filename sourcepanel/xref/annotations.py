@@ -65,7 +65,9 @@ class Annotations:
             return self.instances(written.expr, written.scope, method=method) if written.expr else UNKNOWN
         meant = self._inference.values(expr, scope)
         if meant.outside:
-            return UNKNOWN if name in _ANY else OUTSIDE
+            # `list` alone says nothing of what the list holds.
+            bare = elements(UNKNOWN) if name in _LISTS else entries(UNKNOWN) if name in _DICTS else OUTSIDE
+            return UNKNOWN if name in _ANY else bare
         classes = tuple(Value("instance", v.of) for v in meant.items if v.kind == "class")
         return Values(classes, meant.complete and bool(classes) and len(classes) == len(meant.items))
 

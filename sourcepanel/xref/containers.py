@@ -7,6 +7,9 @@ import ast
 from sourcepanel.xref.scopes import Step
 from sourcepanel.xref.values import NOTHING, OUTSIDE, UNKNOWN, Value, Values, union
 
+TORCH_LISTS = frozenset({"ModuleList", "Sequential"})
+"""Containers of torch that models are built of; they hold what they are given."""
+
 
 def elements(held: Values) -> Values:
     """A list, set or iterator of these."""
@@ -87,6 +90,19 @@ def of_builtin(name: str, given: list[Values]) -> Values | None:
     if name == "enumerate":
         return elements(items((OUTSIDE, _each(given[0]))))
     return elements(items(tuple(map(_each, given)))) if name == "zip" else None
+
+
+def of_iterables(name: str, given: list[tuple[Values, bool]]) -> Values:
+    """What torch's lists of modules and `itertools.chain` hold; with each argument whether it had a star."""
+    parts = [_each(values) if starred else values for values, starred in given]
+    if name == "Sequential" and not any(starred for _, starred in given):
+        return elements(union(parts))
+    return elements(union(map(_each, parts)))
+
+
+def holds_own(values: Values) -> bool:
+    """Whether something of the snapshot is among these, or in what they hold."""
+    return any(value.of is not None or any(map(holds_own, value.parts)) for value in values.items)
 
 
 def _each(values: Values) -> Values:

@@ -11,7 +11,19 @@ from collections.abc import Sequence
 
 from sourcepanel.xref.annotations import Annotations
 from sourcepanel.xref.classes import Classes
-from sourcepanel.xref.containers import elements, entries, grown, items, of_builtin, of_dict, subscript, take
+from sourcepanel.xref.containers import (
+    TORCH_LISTS,
+    elements,
+    entries,
+    grown,
+    holds_own,
+    items,
+    of_builtin,
+    of_dict,
+    of_iterables,
+    subscript,
+    take,
+)
 from sourcepanel.xref.modules import Module, Modules
 from sourcepanel.xref.names import Names
 from sourcepanel.xref.scopes import Binding, Function, Scope, Step, decorators, last_name, parameters
@@ -217,6 +229,9 @@ class Inference:
         called = self.values(expr.func, scope)
         if called.outside and args and name:
             found = self._known(name, args, scope, plain=isinstance(expr.func, ast.Name))
+            if found is None and any(holds_own(self.values(arg, scope)) for arg in args):
+                # What goes into a function of another package may come out of it.
+                return UNKNOWN
             if found is not None:
                 return found
         return union([*(self.call(value) for value in called.items), NOTHING if called.complete else UNKNOWN])
@@ -228,6 +243,8 @@ class Inference:
         first = self.values(args[0], scope)
         if name in ("deepcopy", "copy", "partial"):
             return first
+        if name in TORCH_LISTS or name in ("chain", "from_iterable"):
+            return of_iterables(name, [(self.values(arg, scope), isinstance(arg, ast.Starred)) for arg in args])
         if not plain:
             return None
         if name == "type" and len(args) == 1:

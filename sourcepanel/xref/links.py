@@ -13,7 +13,7 @@ from sourcepanel.xref.definitions import Definitions, defines, scopes
 from sourcepanel.xref.infer import Inference, is_property
 from sourcepanel.xref.model import MAX_TARGETS, Definition, Id, Occurrence, Status, UseKind
 from sourcepanel.xref.modules import Module, Modules
-from sourcepanel.xref.scopes import Binding, ImportPart, Reference, Scope, decorators, last_name
+from sourcepanel.xref.scopes import Binding, ImportPart, Reference, Scope, decorators, last_name, parameters
 from sourcepanel.xref.values import NO_SITES, OUTSIDE_SITES, UNKNOWN_SITES, Sites, Values
 
 _COMMON = frozenset(
@@ -163,13 +163,22 @@ class Linker:
         for value in called.items:
             fields = UNKNOWN_SITES
             if value.kind == "class" and isinstance(value.of, Scope):
-                order = self._inference.classes.order(value.of)
-                made = any("dataclass" in decorators(c.node) for c in order if isinstance(c, Scope))
-                if made and not any("__init__" in c.bindings for c in order if isinstance(c, Scope)):
-                    fields = self._inference.classes.member(value.of, reference.name, kind="class")
+                fields = self._field_of(value.of, reference.name)
             result |= fields
         # A keyword of a function is its parameter, and that is no link.
         return result if any(isinstance(i, Binding) and i.annotation for i in result.items) else OUTSIDE_SITES
+
+    def _field_of(self, cls: Scope, name: str) -> Sites:
+        order = [entry for entry in self._inference.classes.order(cls) if isinstance(entry, Scope)]
+        if not any("dataclass" in decorators(entry.node) for entry in order):
+            return UNKNOWN_SITES
+        found = self._inference.classes.member(cls, name, kind="class")
+        made = next((entry.bindings["__init__"][0].node for entry in order if "__init__" in entry.bindings), None)
+        if made is None:
+            return found
+        # A constructor of its own may hand on what it does not name.
+        taken = dict((p.arg, stars) for p, stars in parameters(made.args)) if isinstance(made, ast.FunctionDef) else {}
+        return found | UNKNOWN_SITES if name not in taken and "**" in taken.values() else UNKNOWN_SITES
 
     def _verdict(self, sites: Sites) -> Verdict:
         inside = [site for site in sites.items if isinstance(site, Module) or defines(site)]

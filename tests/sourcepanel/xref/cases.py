@@ -539,6 +539,11 @@ CLASSES: dict[str, dict[str, str]] = {
             class Own:
                 size: int
                 def __init__(self, size): ...
+            @dataclass
+            class Loose:
+                size: int
+                def __init__(self, named, **others): ...
+            Loose(size=1, named=2)  #> size=~a.py:Loose.size named=outside
             def f(size): ...
             More(size=1, depth=2)  #> size=a.py:Config.size depth=a.py:More.depth
             More(run=1)  #> run=outside
@@ -632,6 +637,30 @@ VALUES: dict[str, dict[str, str]] = {
                     local[0].run()  #> run=a.py:Layer.run
                     empty = []
                     empty[0].run()  #> run=unknown
+        """,
+    },
+    "through other packages": {
+        "a.py": """
+            import itertools, torch
+            from itertools import chain
+            class Layer:
+                def run(self): ...
+            class Stack:
+                def __init__(self, given: list[list[Layer]], bare: list, plain: dict):
+                    self.layers = torch.nn.ModuleList([Layer() for _ in range(3)])
+                    self.row = torch.nn.Sequential(Layer(), Layer())
+                    self.flat = list(itertools.chain(*given))
+                    self.more = chain(given[0], given[1])
+                    self.made = torch.f(Layer())
+                    self.other = torch.f(1)
+                    for layer in self.layers: layer.run()  #> run=a.py:Layer.run
+                    self.layers[0].run()  #> run=a.py:Layer.run
+                    self.row[1].run()  #> run=a.py:Layer.run
+                    self.flat[0].run()  #> run=a.py:Layer.run
+                    for layer in self.more: layer.run()  #> run=a.py:Layer.run
+                    self.made.run()  #> run=unknown
+                    self.other.run()  #> run=outside
+                    bare[0].run(), plain["x"].run()  #> run=unknown
         """,
     },
     "through calls": {
