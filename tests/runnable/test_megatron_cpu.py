@@ -154,14 +154,14 @@ def test_one_process_plays_any_rank(tmp_path):
 
 
 def test_a_rank_of_a_large_job():
-    sizes = {"tp": 8, "pp": 4, "dp": 4, "heads": 8, "layers": 8, "microbatches": 16, "only": 100}
+    sizes = {"tp": 8, "pp": 4, "dp": 2, "heads": 8, "layers": 4, "microbatches": 2, "only": 50}
     argv = [part for name, size in sizes.items() for part in (f"--{name}", str(size))]
     done = subprocess.run(
-        [sys.executable, "-m", "runnable.megatron_cpu", *argv], capture_output=True, text=True, cwd=ROOT, timeout=120
+        [sys.executable, "-m", "runnable.megatron_cpu", *argv], capture_output=True, text=True, cwd=ROOT, timeout=300
     )
     assert done.returncode == 0, done.stderr
-    assert "rank 100 / 128：{'tp': 4, 'cp': 0, 'ep': 0, 'dp': 0, 'pp': 3}" in done.stdout
-    assert "batch_isend_irecv ↔ 68" in done.stdout  # the stage before: 32 ranks down
+    assert "rank 50 / 64：{'tp': 2, 'cp': 0, 'ep': 0, 'dp': 0, 'pp': 3}" in done.stdout
+    assert "batch_isend_irecv ↔ 34" in done.stdout  # the stage before: 16 ranks down
 
 
 @pytest.mark.parametrize(
