@@ -162,8 +162,7 @@
     }
 
     SourcePanel.keys.push(
-      { keys: ["j"], says: "keysStep", where: "page", run: () => step(1) },
-      { keys: ["k"], says: "keysStep", where: "page", run: () => step(-1) },
+      { keys: ["j", "k"], says: "keysStep", where: "page", run: ({ key }) => step(key === "j" ? 1 : -1) },
       { keys: ["p"], says: "keysQuick", where: "page", run: () => void api.later().then(() => SourcePanel.quick?.()) },
     );
 

@@ -11,7 +11,7 @@
   const { tool, pop, pick } = SourcePanel.windows;
   const USES = ["useCall", "useImport", "useBase", "useSet", "useOther"];
   const KINDS = ["class", "function", "method", "variable"];
-  const [WEB, LENS] = ["M5 4.5 2 8l3 3.5M11 4.5 14 8l-3 3.5M9.2 3 6.8 13", "M7 2.5a4.5 4.5 0 1 1-.01 0M10.4 10.4l3.1 3.1"];
+  const [WEB, LENS] = ["M5 4.5 2 8l3 3.5M11 4.5 14 8l-3 3.5M9.2 3 6.8 13", "M3.5 2.5H9l3.5 3.5v7.5h-9zM9 2.5V6h3.5M6 9.5h4M6 11.5h2"];
   /** Lists longer than this start folded. */
   const MANY = 12;
   /** @type {Map<string, Meanings>} */
@@ -46,7 +46,7 @@
     function about(index, n) {
       const [path, name, , start, end, signature, doc] = index.definitions[n];
       const where = [index.paths[path], api.range({ repo: "", path: "", start, end: start })].filter(Boolean).join(" · ");
-      const parts = [element("code", {}, element("b", {}, name || index.paths[path]), signature), element("span", {}, doc), element("small", {}, where)];
+      const parts = [element("code", {}, element("b", {}, name || index.paths[path]), signature.replace(/^=/, " =")), element("span", {}, doc), element("small", {}, where)];
       return { parts, to: () => link(index.paths[path], start, end, index.here[path], ...parts) };
     }
 

@@ -64,7 +64,7 @@
       if (!bar.isConnected) api.panel().tools.before(bar);
     }
 
-    SourcePanel.keys.push({ keys: ["["], says: "keysTrail", run: () => walk(-1) }, { keys: ["]"], says: "keysTrail", run: () => walk(1) });
+    SourcePanel.keys.push({ keys: ["[", "]"], says: "keysTrail", run: ({ key }) => walk(key === "[" ? -1 : 1) });
 
     return {
       tools: () => [back, on, pin],

@@ -43,6 +43,8 @@ def test_the_tour_walks_the_references_in_order(http: str, visit: Open, options:
     page.wait_for_function("new Promise(done => { let y = scrollY; setTimeout(() => done(y === scrollY), 200) })")
     box, panel = link.bounding_box(), page.locator("#sp-panel").bounding_box()
     assert box and panel and (not options or box["y"] + box["height"] < panel["y"]), "not below the sheet"
+    widths = page.locator(".sp-head, .sp-tools, .sp-tour, .sp-body").evaluate_all("all => all.map(n => n.offsetWidth)")
+    assert len(widths) == 4 and len(set(widths)) == 1, "all in one column"
     expect(page.locator(".sp-here")).to_have_count(1)
     expect(page.locator(".sp-here")).to_contain_text("反向先走")
     assert seen.axe(disable=("color-contrast",)) == []
@@ -106,3 +108,76 @@ def test_following_shows_the_paragraph_and_steals_nothing(http: str, visit: Open
     expect(page.locator("#sp-panel")).to_be_hidden()
     assert page.url.endswith("index.html")
     expect(page.locator(".sp-here")).to_have_count(0)
+
+
+def test_a_sheet_is_pulled_by_its_head_and_swiped_away(http: str, visit: Open) -> None:
+    page = visit(http, **PHONE).goto()
+    follow(page, "train")
+    panel, facts = page.locator("#sp-panel"), page.locator(".sp-facts")
+
+    def pull(by: float, *, rest: bool) -> None:
+        box = facts.bounding_box()
+        assert box
+        page.mouse.move(box["x"] + 5, box["y"] + 8)
+        page.mouse.down()
+        page.mouse.move(box["x"] + 5, box["y"] + 8 + by, steps=3)
+        if rest:
+            page.wait_for_timeout(200)
+        page.mouse.up()
+
+    before = panel.bounding_box()
+    pull(80, rest=True)
+    after = panel.bounding_box()
+    assert before and after and before["height"] - after["height"] > 40
+    pull(60, rest=False)
+    expect(panel).to_be_hidden()
+
+
+def test_nothing_is_left_of_many_openings_and_pages(http: str, visit: Open) -> None:
+    page = visit(http).page
+    page.add_init_script("window.document$ = { subscribe(next) { this.next = next; } }")
+    page.goto(http + "index.html")
+    client = page.context.new_cdp_session(page)
+    client.send("Performance.enable")
+
+    def counts() -> dict[str, float]:
+        page.evaluate("new Promise(done => requestIdleCallback(() => setTimeout(done, 100)))")
+        for _ in range(3):
+            client.send("HeapProfiler.collectGarbage")
+        found = client.send("Performance.getMetrics")["metrics"]
+        return {m["name"]: m["value"] for m in found if m["name"] in ("JSEventListeners", "Nodes", "JSHeapUsedSize")}
+
+    def use(opens: int, pages: int) -> None:
+        """Open files, and swap the page as instant navigation does, in every mode."""
+        page.evaluate(
+            """async ([opens, pages]) => {
+                const wait = () => new Promise(done => setTimeout(done, 5));
+                const article = document.querySelector("article");
+                window.text ??= article.innerHTML;
+                const places = ["model.py#L10", "train.py#L5-L9", "far.py", "", "model.py", "train.py#L400"];
+                for (let i = 0; i < opens; i++) {
+                    SourcePanel.open(`tiny/pkg/${places[i % places.length]}`);
+                    if (i % 7 === 0) document.dispatchEvent(new KeyboardEvent("keydown", { key: "j", bubbles: true }));
+                    await wait();
+                }
+                for (let i = 0; i < pages; i++) {
+                    article.innerHTML = window.text;
+                    document$.next();
+                    const link = document.querySelector(".sp-link");
+                    link.dispatchEvent(new PointerEvent("pointerover", { bubbles: true }));
+                    document.dispatchEvent(new KeyboardEvent("keydown", { key: "jk"[i % 2], bubbles: true }));
+                    await wait();
+                }
+                SourcePanel.close();
+            }""",
+            [opens, pages],
+        )
+        expect(page.locator("#sp-panel")).to_be_hidden()
+
+    use(30, 5)
+    before = counts()
+    use(200, 50)
+    after = counts()
+    assert after["JSEventListeners"] <= before["JSEventListeners"] + 5, (before, after)
+    assert after["Nodes"] <= before["Nodes"] * 1.05 + 100, (before, after)
+    assert after["JSHeapUsedSize"] <= before["JSHeapUsedSize"] * 1.25, (before, after)
