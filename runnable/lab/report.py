@@ -16,7 +16,7 @@ from runnable.traces import Event, Trace
 
 WIDTH = 118
 SITE = "发起的行"
-"""The column that is never cut short."""
+"""Where a call comes from: with the API, never cut short."""
 PHASES = {
     "setup": "setup", "data": "data", "forward": "forward", "backward": "backward", "recompute": "recompute",
     "grad-sync": "grad sync", "optimizer": "optimizer", "param-sync": "param sync", "checkpoint": "checkpoint",
@@ -49,7 +49,7 @@ class Report:
         table = Table()
         for column in columns:
             side = "right" if column.startswith(">") else "left"
-            table.add_column(column.removeprefix(">"), justify=side, no_wrap=column == SITE)
+            table.add_column(column.removeprefix(">"), justify=side, no_wrap=column in ("API", SITE))
         for row in rows:
             table.add_row(*map(str, row))
         self.title(title)
