@@ -106,7 +106,10 @@
     return {
       tools: () => [...(api.view()?.hold ? [wrap] : []), ...(shapes().length ? [button] : [])],
       state(before, now) {
-        if (!before.address && now.address) show();
+        if (before.address || !now.address) return;
+        show();
+        // Wrapped lines stand lower than those that were placed.
+        if (wrapped) api.view()?.mark(now.address.start, now.address.end, true);
       },
     };
   });

@@ -15,6 +15,7 @@
 
   /** @type {(api: PanelApi) => Feature} */
   function feature(api) {
+    const row = () => /** @type {HTMLElement[]} */ ([...api.panel().tools.querySelectorAll("button:not(:disabled), a")]);
     const button = tool(`${api.say("keys")} (?)`, HELP, help, { "aria-haspopup": "dialog", "aria-expanded": "false" });
     let told = false;
 
@@ -47,19 +48,20 @@
         if (!told) {
           told = true;
           // One stop for the Tab key, arrows inside.
-          tools.addEventListener("keydown", (event) => walk([...tools.querySelectorAll("button, a")], event, "ArrowLeft", "ArrowRight"));
+          tools.addEventListener("keydown", (event) => walk(row(), event, "ArrowLeft", "ArrowRight"));
           tools.addEventListener("focusin", rove);
+          new MutationObserver(rove).observe(tools, { childList: true, subtree: true, attributeFilter: ["disabled"] });
+          rove();
         }
-        rove();
         const [here, there] = [before, now].map(({ address }) => address && SourcePanel.state.key(address));
         if (here !== there) close();
       },
     };
 
     function rove() {
-      const row = /** @type {HTMLElement[]} */ ([...api.panel().tools.querySelectorAll("button, a")]);
-      const stop = row.find((one) => one === document.activeElement) ?? row.find((one) => one.getAttribute("tabindex") === "0") ?? row[0];
-      for (const one of row) one.tabIndex = one === stop ? 0 : -1;
+      const all = row();
+      const stop = all.find((one) => one === document.activeElement) ?? all.find((one) => one.getAttribute("tabindex") === "0") ?? all[0];
+      for (const one of all) one.tabIndex = one === stop ? 0 : -1;
     }
   }
 

@@ -299,7 +299,8 @@
       SourcePanel.features = /** @type {any} */ ({
         push(/** @type {(api: PanelApi) => Feature} */ make) {
           const feature = make(api);
-          features.push(feature);
+          // Before the help sheet, whose button stays the last.
+          features.splice(-1, 0, feature);
           feature.sync?.(new URLSearchParams(location.search));
           for (const [key, view] of views) feature.view?.(view, /** @type {Address} */ (S.parse(key, repos)), /** @type {Data} */ (files.get(key)));
           if (!current.address || !ui) return;

@@ -24,27 +24,29 @@
     const folder = () => folders.get(/** @type {View} */ (api.view()));
     const act = (/** @type {"fold" | "all"} */ what) => (folder() ? folder()?.[what]() : false);
 
-    /** Show where the first line in view is. @param {View} view @param {SymbolRow[]} symbols */
-    function tell(view, symbols) {
+    /** Show where the first line in view is. @param {View} view @param {Extract<Data, { kind: "file" }>} data */
+    function tell(view, data) {
       if (view !== api.view() || !view.top) return;
-      const scopes = around(symbols, view.top(HEIGHT));
+      const scopes = around(data.symbols, view.top(HEIGHT));
       const now = scopes.map(([name]) => name).join();
       bar.hidden = !now;
       bar.style.marginInlineEnd = `${view.root.offsetWidth - view.root.clientWidth}px`;
       if (now === told) return;
       told = now;
+      const sign = (/** @type {string} */ kind) => (data.language === "Python" ? [element("span", { class: "k" }, kind === "class" ? "class " : "def ")] : []);
       bar.replaceChildren(...scopes.map(([name, kind, , line]) => {
         const text = name.split(".").pop() ?? name;
         const onclick = () => {
           view.show?.(line);
           view.root.focus({ preventScroll: true });
         };
-        return element("button", { type: "button", title: api.say("line", { start: line }), onclick }, element("span", { class: "k" }, kind === "class" ? "class " : "def "), text);
+        return element("button", { type: "button", title: api.say("line", { start: line }), onclick }, ...sign(kind), text);
       }));
     }
 
-    /** @param {View} view @param {SymbolRow[]} symbols */
-    function foldable(view, symbols) {
+    /** @param {View} view @param {Extract<Data, { kind: "file" }>} data */
+    function foldable(view, data) {
+      const { symbols } = data;
       const scopes = new Map(symbols.filter(([, kind, , line, end]) => kind !== "variable" && end > line).map((symbol) => [symbol[3], symbol]));
       /** @type {Set<number>} Lines of the `def` or `class` of what is folded. */
       const folded = new Set();
@@ -81,7 +83,7 @@
             sections.clear();
           });
         });
-        tell(view, symbols);
+        tell(view, data);
       }
 
       /** The signs of a line that can be folded. @param {number} n */
@@ -154,10 +156,10 @@
       view(view, _, data) {
         if (data.kind !== "file" || !data.symbols.some(([, kind, , line, end]) => kind !== "variable" && end > line)) return;
         let frame = 0;
-        foldable(view, data.symbols);
+        foldable(view, data);
         const soon = () => {
           cancelAnimationFrame(frame);
-          frame = requestAnimationFrame(() => tell(view, data.symbols));
+          frame = requestAnimationFrame(() => tell(view, data));
         };
         view.root.addEventListener("scroll", soon, { passive: true });
         view.dressed?.(soon);
@@ -168,7 +170,7 @@
         const view = api.view();
         const { address } = api.state();
         const data = address && api.data(SourcePanel.state.key(address));
-        if (view && data?.kind === "file") tell(view, data.symbols);
+        if (view && data?.kind === "file") tell(view, data);
         else bar.hidden = true;
       },
     };
