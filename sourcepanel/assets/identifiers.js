@@ -127,14 +127,15 @@
       );
     }
 
-    /** How well letters fit a name: its start, a part, or the letters in order; 0 for not at all. */
+    /** How well letters fit a name: its start, a part, with or without underscores, or the letters in order; 0 for not at all. */
     function fit(/** @type {string} */ letters, /** @type {string} */ text) {
       const low = text.toLowerCase();
       const last = low.slice(Math.max(low.lastIndexOf("."), low.lastIndexOf("/")) + 1);
       if (last === letters) return 500 - text.length / 100;
       if (last.startsWith(letters)) return 400 - text.length / 100;
       if (low.includes(letters)) return 300 - text.length / 100;
-      let [at, score] = [-1, 100];
+      if (low.replaceAll("_", "").includes(letters.replaceAll("_", ""))) return 200 - text.length / 100;
+      let [at, score] = [-1, 50];
       for (const letter of letters) {
         const next = low.indexOf(letter, at + 1);
         if (next < 0) return 0;
