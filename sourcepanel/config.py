@@ -53,6 +53,8 @@ class Version(_Table):
     """Version of the wheel's package that carries (part of) that tree."""
     sha256: tuple[str, ...] = ()
     """As for `Wheel`."""
+    panel: bool = False
+    """Whether the panel shows linked lines there too, where they differ from the pin's."""
 
 
 class License(_Table):

@@ -36,6 +36,7 @@ from sourcepanel.project import Project
 from sourcepanel.reference import Finding, Reference, Target
 from sourcepanel.sections import read_sections
 from sourcepanel.strings import strings
+from sourcepanel.versions_view import read_versions
 from sourcepanel.xref.store import cached_index
 
 if TYPE_CHECKING:
@@ -257,6 +258,7 @@ def on_post_build(config: MkDocsConfig) -> None:
         },
         extent=project.config.extent,
         sections=build.sections,
+        versions=read_versions(project.config, sources=project.sources, targets=targets, notify=_log.info),
     )
     checked = sum(r.checked for r in build.reports.values())
     total = sum(r.total for r in build.reports.values())

@@ -26,6 +26,7 @@ from sourcepanel.reference import Target
 from sourcepanel.render import lexer_for, render_cached
 from sourcepanel.source import Source, SourceFile
 from sourcepanel.strings import strings
+from sourcepanel.versions_view import Views, offered, version_name
 from sourcepanel.xref.model import FileIndex
 from sourcepanel.xref.reach import Extent, select
 
@@ -53,9 +54,10 @@ _LATER = (
     "preview.js",
     "identifiers.js",
     "tabs.js",
+    "versions.js",
 )
 LATER = f"{FOLDER}/later.js"
-_STYLES = ("sourcepanel.css", "reading.css", "moving.css")
+_STYLES = ("sourcepanel.css", "reading.css", "moving.css", "versions.css")
 SCRIPTS = (f"{FOLDER}/sourcepanel.js", f"{FOLDER}/site.js")
 """What each page loads, in this order, relative to the site's root."""
 
@@ -93,13 +95,15 @@ def write_panel(
     indexes: Mapping[str, Mapping[str, FileIndex]] = MappingProxyType({}),
     extent: Extent = "linked",
     sections: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
+    versions: Views = MappingProxyType({}),
 ) -> PanelReport:
     """Write all that the panel loads under `out`, the built site; files that are right already stay untouched.
 
     Every target's file gets a data file, and so does every folder above one. Data files of an earlier build that
     no target needs are removed. `mentions` and `events` stand with the file whose lines they are about; `indexes`
     (by repository) make links of identifiers, and `extent` says which files come besides the linked ones.
-    `sections` holds for each page (its address) what a preview shows of its sections.
+    `sections` holds for each page (its address) what a preview shows of its sections,
+    `versions` what is other at which version.
     """
     marks = Marks(mentions, events)
     by_path: dict[str, dict[str, list[Target]]] = defaultdict(lambda: defaultdict(list))
@@ -117,6 +121,12 @@ def write_panel(
         names[name] = shown.names()
         for path, data in _views(source, linked, cache=cache, marks=marks, index=shown):
             place = data_path(name, path, folder=data["kind"] == "folder")
+            if there := versions.get((name, path)):
+                data["versions"] = {commit: list(ranges) for commit, ranges in there.items()}
+                for commit, ranges in there.items():
+                    file = root / "versions" / commit / place
+                    _write_changed(file, _call("version", commit, f"{name}/{path}", ranges))
+                    kept.add(file)
             text = _call("define", f"{name}/{path}", data)
             written = _write_changed(root / "src" / place, text)
             kept.add(root / "src" / place)
@@ -272,12 +282,17 @@ def _site(repositories: Sequence[Repository], *, language: str) -> str:
 
 def _repository(repository: Repository) -> dict[str, object]:
     base, commit, notice = repository.url.rstrip("/"), repository.commit, repository.license
+    versions = [
+        {"name": version_name(version), "commit": version.commit, "blob": f"{base}/blob/{quote(version.ref)}/"}
+        for version in offered(repository)
+    ]
     return {
         "ref": repository.ref,
         "commit": commit,
         "blob": f"{base}/blob/{commit}/",
         "tree": f"{base}/tree/{commit}/",
         "license": [f"© {notice.holder} · {notice.name}", f"{base}/blob/{commit}/{quote(notice.path)}"],
+        **({"versions": versions} if versions else {}),
     }
 
 
@@ -300,7 +315,7 @@ def _write_changed(file: Path, text: str) -> bool:
 
 def _prune(root: Path, kept: set[Path]) -> None:
     """Remove the data files of an earlier build."""
-    for folder in ("src", "xref", "notes"):
+    for folder in ("src", "xref", "notes", "versions"):
         for file in (root / folder).rglob("*.js"):
             if file not in kept:
                 file.unlink()

@@ -57,6 +57,7 @@ LAYERS = (
     "sections",
     "marks",
     "panelindex",
+    "versions_view",
     "panel",
     "mkdocs_adapter",
     "cli",

@@ -23,6 +23,24 @@ interface Pin {
   blob: string;
   tree: string;
   license: [notice: string, href: string];
+  versions?: OtherVersion[];
+}
+
+/** A version besides the pin at which linked lines can be shown. */
+interface OtherVersion {
+  name: string;
+  commit: string;
+  blob: string;
+}
+
+/** What became of linked lines at another version, as versions_view.py writes it; `path` is empty where the file is gone. */
+interface Elsewhere {
+  status: "changed" | "cosmetic" | "moved" | "gone";
+  path: string;
+  start: number;
+  end: number;
+  /** Around the range, in it on both sides, only there, only at the pin. */
+  rows: [sign: "" | "=" | "+" | "-", number: number, html: string][];
 }
 
 interface SiteConfig {
@@ -41,6 +59,8 @@ type Data =
       columns: number;
       symbols: SymbolRow[];
       sections: string[];
+      /** By commit: the ranges (`10-20`) that differ there. */
+      versions?: Record<string, string[]>;
       mentions?: MentionRow[];
       events?: EventRow[];
     }
@@ -168,7 +188,7 @@ interface Windows {
   /** A button of the tool bar that is only a picture; `label` is its name and its hint. */
   tool(label: string, icon: string, onclick: () => void, properties?: Record<string, any>): HTMLButtonElement;
   /** Open one; opened again from the same button it closes. Returns what closes it. Arrows walk its buttons. */
-  pop(api: PanelApi, options: { label: string; button?: HTMLElement }, ...children: (Node | string)[]): () => void;
+  pop(api: PanelApi, options: { label: string; button?: HTMLElement; closed?(): void }, ...children: (Node | string)[]): () => void;
   /** A field that filters a list; arrows move, Enter or a click picks. */
   pick(
     api: PanelApi,
@@ -220,6 +240,7 @@ declare var SourcePanel: {
   index(key: string, data: Meanings): void;
   names(data: Record<string, Names>): void;
   sections(url: string, data: Record<string, string>): void;
+  version(commit: string, key: string, ranges: Record<string, Elsewhere>): void;
   /** Opens the list of all files and names. */
   quick?(): void;
   card: Card;

@@ -10,7 +10,7 @@
     element("button", { class: "sp-button sp-tool", type: "button", "aria-label": label, title: label, onclick, ...properties }, icon(path));
 
   /** @type {Windows["pop"]} */
-  function pop(api, { label, button }, ...children) {
+  function pop(api, { label, button, closed }, ...children) {
     const again = open && open.button && open.button === button;
     open?.close();
     if (again) return () => {};
@@ -26,6 +26,7 @@
       document.removeEventListener("click", outside);
       button?.setAttribute("aria-expanded", "false");
       root.remove();
+      closed?.();
       if (inside) (before && panel.contains(before) ? before : api.view()?.root)?.focus({ preventScroll: true });
     }
     /** @param {MouseEvent} event */
