@@ -426,6 +426,7 @@ def test_keys_are_told_and_work_only_where_they_should(site: str, visit: Open) -
     assert len(keys) == len(set(keys)), "two features want the same key"
     page.keyboard.press("Escape")
     expect(sheet).to_have_count(0)
+    expect(page.locator("#sp-panel")).to_be_visible()
 
     # Not in a field, not outside the panel, not with a modifier.
     page.locator("#field").focus()
