@@ -2,7 +2,7 @@
 # The plain commands behind each target stand in README.md.
 
 .DEFAULT_GOAL := help
-.PHONY: help serve site test lint format check lock demo megatron bench pin clean distclean
+.PHONY: help serve site test lint format check lock demo megatron rank bench pin clean distclean
 
 # The first Python >= 3.11 on this machine; another one: make PYTHON=/path/to/python3.12 …
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
@@ -17,6 +17,7 @@ NP ?= 4
 TP ?= 2
 PP ?= 2
 DP ?= 2
+RANK ?= 0
 TYPESCRIPT ?= 5.9.3
 
 # mkdocs 1.x is pinned: Material's banner about 2.x tells a reader of the log nothing to act on.
@@ -76,6 +77,10 @@ demo: ## Run a chapter's script: make demo CH=10 NP=4 (ranks; ARGS=… goes to t
 megatron: ## Run the real Megatron at the pin on CPU: make megatron TP=2 PP=2 DP=2
 	$(call setup,megatron)
 	$(BIN)/python -m runnable.megatron_cpu --tp $(TP) --pp $(PP) --dp $(DP) $(ARGS)
+
+rank: ## What one rank of a large job sends: make rank RANK=137 TP=8 PP=4 DP=16 ARGS='--heads 8 --layers 32 --microbatches 64'
+	$(call setup,megatron)
+	$(BIN)/python -m runnable.megatron_cpu --tp $(TP) --pp $(PP) --dp $(DP) --only $(RANK) $(ARGS)
 
 bench: ## Measure builds against plain Material and mkdocstrings (some minutes)
 	$(call setup,bench)

@@ -88,6 +88,7 @@ def play(args: Namespace, *, command: str) -> int:
     )
     if args.out:
         write_text(Path(f"{args.out}.json"), trace.dumps())
+        write_text(Path(f"{args.out}.txt"), report.text())
     return 0
 
 

@@ -15,6 +15,7 @@ from tests.browser.site_build import ROOT, build, copy_project, mkdocs
 from tests.browser.test_search import ask, hits
 
 NOTE = "notes/01-training-run-overview.html"
+LAB = ("lab/scripts.html", "lab/megatron.html")
 PIN = load_config(ROOT / "sourcepanel.toml").repositories[0]
 SCHEMES = ("light", "dark")
 LINK = '.sp-link[data-src^="Megatron-LM/megatron/"][data-symbol]'
@@ -167,7 +168,7 @@ def test_a_page_that_is_not_there_says_so_and_leads_home(site: Path, publish: Ca
 
 
 @pytest.mark.parametrize("colours", SCHEMES)
-@pytest.mark.parametrize("name", ["index.html", "roadmap.html", NOTE, "about/reading-time.html"])
+@pytest.mark.parametrize("name", ["index.html", "roadmap.html", NOTE, *LAB, "about/reading-time.html"])
 def test_axe_finds_nothing(http: str, visit: Open, name: str, colours: str):
     made: Visit = visit(http, color_scheme=colours)
     made.goto(name)

@@ -153,6 +153,19 @@ def test_one_process_plays_any_rank(tmp_path):
         assert trace.events(rank) == kept.events(rank)
 
 
+def test_the_committed_rank_of_a_large_job_is_todays(tmp_path):
+    """docs/traces/megatron-rank.json, recorded again."""
+    kept = Trace.load(TRACES / "megatron-rank.json")
+
+    def body() -> str:
+        from runnable.megatron_cpu import harness
+
+        run = Run(tp=8, pp=4, dp=16, heads=8, layers=32, microbatches=64)
+        return harness.play(run, 137, tree=harness.prepare(), command=kept.command).dumps()
+
+    assert in_a_child(tmp_path, body) == kept.dumps()
+
+
 def test_a_rank_of_a_large_job():
     sizes = {"tp": 8, "pp": 4, "dp": 2, "heads": 8, "layers": 4, "microbatches": 2, "only": 50}
     argv = [part for name, size in sizes.items() for part in (f"--{name}", str(size))]
