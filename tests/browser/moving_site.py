@@ -48,6 +48,7 @@ FILES = {
     "pkg/model.py": MODEL.encode(),
     "pkg/train.py": TRAIN.encode(),
     "pkg/far.py": b"from pkg.other import beyond\n\n\ndef distant(x):\n    return beyond(x)\n",
+    **{f"pkg/many_{i}.py": b"x = 1\n" * 300 for i in range(9)},
     "pkg/other.py": b"def beyond(x):\n    return x\n",
     "LICENSE": b"Tiny licence\n",
 }
@@ -75,6 +76,7 @@ TARGETS = {
     "line": target("pkg/train.py", 8),
     "filler": target("pkg/train.py", 400, 403),
     "file": target("pkg/model.py"),
+    **{f"many_{i}": target(f"pkg/many_{i}.py") for i in range(9)},
 }
 
 

@@ -38,7 +38,7 @@ def clean(seen: Visit, include: str = ".sp-panel") -> None:
 
 def test_marks_lead_from_lines_to_sentences_and_events(base: str, visit: Open) -> None:
     seen = visit(base)
-    page = seen.goto()
+    page = seen.goto("index.html?q=1")
     follow(page, "forward")
     mark = page.locator(".sp-l:has([data-n='10']) .sp-m")
     expect(mark).to_have_attribute("aria-label", "第 10 行：笔记 2 处、通信事件 0 个")

@@ -110,6 +110,23 @@ def test_following_shows_the_paragraph_and_steals_nothing(http: str, visit: Open
     expect(page.locator(".sp-here")).to_have_count(0)
 
 
+def test_a_link_that_was_clicked_stays_while_it_is_in_view(http: str, visit: Open) -> None:
+    page = visit(http, viewport={"width": 1440, "height": 2400}).goto()
+    follow(page, "train")
+    page.get_by_role("button", name=FOLLOW).click()
+    page.locator("#sp-5").click()
+    ready(page)
+    assert page.evaluate("scrollY") == 0 and marked(page) == [400, 401, 402, 403]
+    # The line of reading comes to another paragraph, but what was asked for is still in view.
+    page.evaluate("scrollTo(0, document.querySelector('#sp-2').getBoundingClientRect().top - 250)")
+    page.wait_for_timeout(200)
+    expect(page.locator("#sp-5")).to_be_in_viewport()
+    assert marked(page) == [400, 401, 402, 403]
+    page.set_viewport_size({"width": 1440, "height": 600})
+    page.evaluate("scrollTo(0, document.querySelector('#sp-2').getBoundingClientRect().top + scrollY - 100)")
+    expect(page.locator(".sp-facts")).to_contain_text("10–12")
+
+
 def test_a_sheet_is_pulled_by_its_head_and_swiped_away(http: str, visit: Open) -> None:
     page = visit(http, **PHONE).goto()
     follow(page, "train")
@@ -154,7 +171,9 @@ def test_nothing_is_left_of_many_openings_and_pages(http: str, visit: Open) -> N
                 const wait = () => new Promise(done => setTimeout(done, 5));
                 const article = document.querySelector("article");
                 window.text ??= article.innerHTML;
+                // More files than are kept, so that views are dropped and made again.
                 const places = ["model.py#L10", "train.py#L5-L9", "far.py", "", "model.py", "train.py#L400"];
+                for (let i = 0; i < 9; i++) places.push(`many_${i}.py#L250`);
                 for (let i = 0; i < opens; i++) {
                     SourcePanel.open(`tiny/pkg/${places[i % places.length]}`);
                     if (i % 7 === 0) document.dispatchEvent(new KeyboardEvent("keydown", { key: "j", bubbles: true }));
