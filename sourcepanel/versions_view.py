@@ -38,7 +38,7 @@ Notify = Callable[[str], None]
 Sign = Literal["", "=", "+", "-"]
 """A line around the range, in it on both sides, only at the other version, only at the pin."""
 Ranges = Mapping[str, Mapping[str, Any]]
-"""`10-20` → the view of these lines: `status`, `path`, `start`, `end`, and `rows` of (sign, number, HTML)."""
+"""`10-20` → the view of these lines: `status`, `unsure`, `path`, `start`, `end`, `rows` of (sign, number, HTML)."""
 Views = Mapping[tuple[str, str], Mapping[str, Ranges]]
 """(repository, path) → commit → what differs there."""
 
@@ -69,8 +69,9 @@ def read_versions(config: Config, *, sources: Mapping[str, Source], targets: Ite
             for path, different in found.items():
                 if different:
                     views[name, path][version.commit] = different
-            told = (sum(map(len, found.values())), sum(len(linked[path]) for path in found))
-            notify(f"{told[0]} of {told[1]} linked ranges of {name} differ at {version_name(version)}")
+            if found:
+                count, total = sum(map(len, found.values())), sum(len(linked[path]) for path in found)
+                notify(f"{count} of {total} linked ranges of {name} differ at {version_name(version)}")
     return views
 
 
@@ -163,18 +164,31 @@ class _Comparison:
         if to is None or there is None or c is None or d is None:
             stays = path if sides.then.has(path) else ""
             rows: list[tuple[Sign, int, str]] = [("-", n, html) for n, html in self._html(old, a, b)]
-            return {"status": "gone", "path": stays, "start": 0, "end": 0, "rows": rows}
+            return {"status": "gone", "unsure": False, "path": stays, "start": 0, "end": 0, "rows": rows}
+        compared = list(
+            _rows(
+                (old.span(a, b), self._html(old, a, b)),
+                (there.span(c, d), self._html(there, c, d)),
+            )
+        )
+        differs = any(sign in "+-" for sign, _, _ in compared)
+        if not differs and not elsewhere:
+            # The same text, but perhaps a twin of it: no line tells the reader anything.
+            return None
         before, after = max(1, c - CONTEXT), min(there.count, d + CONTEXT)
         rows = [
             *(("", n, html) for n, html in self._html(there, before, c - 1)),
-            *_rows(
-                (old.span(a, b), self._html(old, a, b)),
-                (there.span(c, d), self._html(there, c, d)),
-            ),
+            *compared,
             *(("", n, html) for n, html in self._html(there, d + 1, after)),
         ]
-        status = "moved" if outcome.text == "same" else outcome.text
-        return {"status": status, "path": to.path, "start": c, "end": d, "rows": rows}
+        return {
+            "status": outcome.text if differs else "moved",
+            "unsure": outcome.confidence == "unsure" or (elsewhere and outcome.confidence != "certain"),
+            "path": to.path,
+            "start": c,
+            "end": d,
+            "rows": rows,
+        }
 
     def _html(self, file: SourceFile, start: int, end: int) -> list[tuple[int, str]]:
         """The numbered lines of a range, coloured."""

@@ -36,6 +36,8 @@ interface OtherVersion {
 /** What became of linked lines at another version, as versions_view.py writes it; `path` is empty where the file is gone. */
 interface Elsewhere {
   status: "changed" | "cosmetic" | "moved" | "gone";
+  /** Whether it may be another place. */
+  unsure: boolean;
   path: string;
   start: number;
   end: number;

@@ -6,6 +6,7 @@
   /** @type {Map<string, Record<string, Elsewhere>>} */
   const known = new Map();
   const TAGS = { "+": "ins", "-": "del", "=": "div", "": "div" };
+  const SIGNS = { "+": "+", "-": "−", "=": " ", "": " " };
   /** @type {Record<Elsewhere["status"], string>} */
   const SAYS = { changed: "versionChanged", cosmetic: "versionCosmetic", moved: "versionMoved", gone: "versionGone" };
 
@@ -35,6 +36,30 @@
       return here.filter(({ commit }) => data.versions?.[commit]?.includes(`${address.start}-${address.end}`)).map(buttonOf);
     }
 
+    /** @param {Elsewhere["rows"][number]} row */
+    function line([sign, number, html]) {
+      const code = element("span");
+      // Safe: render.py escaped all source text.
+      code.innerHTML = html;
+      return element(TAGS[sign], { class: `sp-l${sign ? "" : " sp-near"}` }, element("small", {}, String(number)), element("b", {}, SIGNS[sign]), code, "\n");
+    }
+
+    /** Long stretches of equal lines open on a click. @param {Elsewhere["rows"]} rows */
+    function folded(rows) {
+      /** @type {Node[]} */
+      const nodes = [];
+      for (let i = 0, j = 0; i < rows.length; i = j) {
+        while (j < rows.length && rows[j][0] === rows[i][0]) j += 1;
+        const run = rows.slice(i, j).map(line);
+        if (rows[i][0] === "=" && run.length > 12) {
+          const middle = run.splice(3, run.length - 6);
+          run.splice(3, 0, element("details", {}, element("summary", {}, say("more", { count: middle.length })), ...middle));
+        }
+        nodes.push(...run);
+      }
+      return nodes;
+    }
+
     /** @param {OtherVersion} version */
     async function show(version) {
       const { address } = api.state();
@@ -44,25 +69,21 @@
       if (api.state().address !== address) return;
       const there = known.get(name)?.[`${address.start}-${address.end}`];
       if (!there) return api.announce(say("failed", { path: address.path }));
-      const { status, path, start, end, rows } = there;
+      const { status, unsure, path, start, end, rows } = there;
       const title = say("version", { version: version.name });
       const pin = api.site.repositories[address.repo].ref;
       const count = (/** @type {string} */ sign) => rows.filter((row) => row[0] === sign).length;
-      const what = [say(SAYS[status]), count("+") && `+${count("+")}`, count("-") && `−${count("-")}`].filter(Boolean).join(" ");
+      const what = [say(SAYS[status]), unsure && say("versionUnsure"), count("+") && `+${count("+")}`, count("-") && `−${count("-")}`].filter(Boolean).join(" ");
       const place = [path, api.range({ ...address, start, end })].filter(Boolean).join(" ");
-      const lines = element("div", { class: "sp-lines", translate: "no" }, ...rows.map(([sign, number, html]) => {
-        const code = element("span");
-        // Safe: render.py escaped all source text.
-        code.innerHTML = html;
-        return element(TAGS[sign], { class: `sp-l${sign ? "" : " sp-near"}` }, element("small", {}, String(number)), element("b", {}, sign === "-" ? "−" : sign === "+" ? "+" : " "), code, "\n");
-      }));
+      const lines = element("div", { class: "sp-lines", translate: "no" }, ...folded(rows));
       lines.style.setProperty("--sp-digits", String(Math.max(...rows.map((row) => String(row[1]).length))));
       const scroll = element("div", { class: "sp-then", role: "region", tabindex: "0", "aria-label": `${title} ${place}` }, lines);
       // Arrows scroll here; the window would walk its buttons.
       scroll.onkeydown = (/** @type {KeyboardEvent} */ event) => /^Arrow/.test(event.key) && event.stopPropagation();
       const head = element("div", { class: "sp-facts" }, element("code", {}, version.name), element("span", {}, place), element("span", {}, what));
       if (path) head.append(element("a", { href: version.blob + path.split("/").map(encodeURIComponent).join("/") + S.format({ ...address, start, end }).slice(S.key(address).length), target: "_blank", rel: "noopener" }, say("github")));
-      head.append(element("button", { class: "sp-button", type: "button", onclick: () => shut() }, say("versionBack", { ref: pin })));
+      const back = `${say("versionBack", { ref: pin })} (Esc)`;
+      head.append(element("button", { class: "sp-button sp-close", type: "button", "aria-label": back, title: back, onclick: () => shut() }, "✕"));
       const closed = () => api.state().address === address && api.announce(say("versionPin", { ref: pin }));
       shut = SourcePanel.windows.pop(api, { label: title, button: buttonOf(version), closed }, head, scroll);
       if (!scroll.isConnected) return;

@@ -14,77 +14,33 @@ from typing import Any
 import pytest
 
 from sourcepanel import panel, versions_view
-from sourcepanel.config import Config, load_config
+from sourcepanel.config import Config
 from sourcepanel.panel import write_panel
 from sourcepanel.project import Project
 from sourcepanel.reference import Target
-from sourcepanel.snapshot.base import git_blob_id
 from sourcepanel.versions_view import read_versions
 from tests.support import tree
-from tests.support.tiny import TinyRepo, build_wheel, wheel_files, write_config
-
-TRAINING, PARALLEL = "tiny/training.py", "tiny/core/parallel.py"
-TEXT = tree.TRAINING.decode().split("\n")
-LAYERS = tree.PARALLEL.decode().split("\n")
-NEXT = (
-    tree.V3[TRAINING]
-    .replace(b"loss = loss_func(model.forward(batch))", b"output = model.forward(batch)\n    loss = loss_func(output)")
-    .replace(b"return self.model.weight\n", b"return self . model . weight\n")
-    .replace(b"            return {**vars(self), **vars(other)}\n", b"            return None\n")
+from tests.support.tiny import TinyRepo, build_wheel, wheel_files
+from tests.support.versions import (
+    ALL,
+    NEW_LINES,
+    NEXT,
+    OLD_LINE,
+    PARALLEL,
+    ROW,
+    STEP,
+    TARGETS,
+    TRAINING,
+    WEIGHT,
+    at,
+    offer,
+    target,
 )
-
-
-def at(text: str, lines: list[str] = TEXT) -> int:
-    """The number of the line that holds this text."""
-    return next(n for n, line in enumerate(lines, 1) if text in line)
-
-
-STEP = (at("def train_step"), at("loss = loss_func") + 2)
-WEIGHT = (at("return self.model.weight"), at("return self.model.weight"))
-TOTAL = (at("total = 0.0"), at("return total"))
-ROW = (at("class RowParallel", LAYERS), len(LAYERS) - 1)
-OLD_LINE, NEW_LINES = (
-    "    loss = loss_func(model.forward(batch))",
-    ["    output = model.forward(batch)", "    loss = loss_func(output)"],
-)
-
-
-def target(path: str, lines: tuple[int, int] | None = None, **facts: Any) -> Target:
-    start, end = lines or (None, None)
-    known = {"kind": "interior" if lines else "file", "symbol": None, "has_text": True, "href": "x"}
-    return Target(
-        **{
-            "repository": "tiny",
-            "path": path,
-            "start": start,
-            "end": end,
-            "blob": git_blob_id(tree.V2[path]),
-            **known,
-            **facts,
-        }
-    )
-
-
-TARGETS = [
-    target(TRAINING, STEP), target(TRAINING, WEIGHT), target(TRAINING, TOTAL), target(PARALLEL, ROW),
-    target(TRAINING), target("pretrain.py", (1, 2)),
-]  # fmt: skip
 
 
 @pytest.fixture
 def config(tiny_repo: TinyRepo, tmp_path: Path) -> Config:
-    """The pin v2.0; the panel offers a version after v3.0, where lines have also changed."""
-    (tiny_repo.path / TRAINING).write_bytes(NEXT)
-    (tiny_repo.path / "pretrain.py").unlink()
-    tiny_repo.git("commit", "--quiet", "--all", "--message", "Next")
-    tiny_repo.git("tag", "v4.0")
-    path = write_config(tmp_path / "project", tiny_repo)
-    listed = [("v3.0", "3.0", "false"), ("v4.0", "4.0", "true")]
-    for ref, wheel, shown in listed:
-        commit = tiny_repo.git("rev-parse", f"{ref}^{{commit}}")
-        table = f'ref = "{ref}"\ncommit = "{commit}"\nwheel = "{wheel}"\npanel = {shown}\n'
-        path.write_text(f"{path.read_text()}\n[[repositories.versions]]\n{table}")
-    return load_config(path)
+    return offer(tiny_repo, tmp_path / "project")
 
 
 def views(config: Config, targets: list[Target] = TARGETS) -> tuple[dict[str, Any], list[str]]:
@@ -116,11 +72,11 @@ def test_only_what_differs_is_shown_with_its_lines(config: Config) -> None:
     found, told = views(config)
     name = "{}-{}".format
     assert {path: {lines: view["status"] for lines, view in ranges.items()} for path, ranges in found.items()} == {
-        TRAINING: {name(*STEP): "changed", name(*WEIGHT): "cosmetic"},
+        TRAINING: {name(*STEP): "changed", name(*WEIGHT): "cosmetic", name(*ALL): "changed"},
         PARALLEL: {name(*ROW): "moved"},
         "pretrain.py": {"1-2": "gone"},
     }
-    assert "4 of 5 linked ranges of tiny differ at 4.0" in told
+    assert "5 of 6 linked ranges of tiny differ at 4.0" in told
     step = found[TRAINING][name(*STEP)]
     check_changed(step)
     now = NEXT.decode().split("\n")
@@ -152,7 +108,7 @@ def test_the_check_of_the_marks_can_fail(config: Config, monkeypatch: pytest.Mon
         with pytest.raises(AssertionError):
             check_changed({**step, "rows": broken})
     # A diff that is never looked at, in the module itself.
-    monkeypatch.setattr(versions_view, "_rows", lambda old, new: (("=", n, html) for n, html in new[1]))
+    monkeypatch.setattr(versions_view, "_rows", lambda old, new: (("+", n, html) for n, html in new[1]))
     (config.cache_dir / "versions").rename(config.cache_dir / "old")
     with pytest.raises(AssertionError):
         check_changed(views(config)[0][TRAINING]["{}-{}".format(*STEP)])
@@ -192,11 +148,8 @@ def test_a_version_that_cannot_be_had_is_told_in_one_line(
     inside = [one for one in TARGETS if one.path.startswith("tiny/")]
     found, told = views(config, inside)
     assert found == {}
-    assert [line for line in told if "cannot show" in line] == [
-        line
-        for line in told
-        if line.startswith("the panel cannot show 2 of 2 linked files at 4.0: ") and "\n" not in line
-    ] and any("cannot show" in line for line in told)
+    (line,) = [line for line in told if "4.0" in line and "downloading" not in line]
+    assert line.startswith("the panel cannot show 2 of 2 linked files at 4.0: ") and "\n" not in line
     # With that wheel, the wheels alone will do.
     build_wheel(tmp_path / "wheels", wheel_files({**tree.V3, TRAINING: NEXT}), version="4.0")
     found, _ = views(config, inside)
@@ -217,7 +170,7 @@ def test_the_panel_gets_a_script_for_each_file_and_version(config: Config, tmp_p
     text = (folder / f"{TRAINING}.js").read_text(encoding="utf-8")
     assert text.startswith(f'SourcePanel.version("{commit}","tiny/{TRAINING}",{{')
     source = (out / "sourcepanel/src/tiny" / f"{TRAINING}.js").read_text(encoding="utf-8")
-    assert f'"versions":{{"{commit}":["{STEP[0]}-{STEP[1]}","{WEIGHT[0]}-{WEIGHT[1]}"]}}' in source
+    assert f'"versions":{{"{commit}":["{STEP[0]}-{STEP[1]}","{WEIGHT[0]}-{WEIGHT[1]}","{ALL[0]}-{ALL[1]}"]}}' in source
     site = (out / "sourcepanel/site.js").read_text(encoding="utf-8")
     assert '"versions":[{"name":"4.0",' in site and '/blob/v4.0/"' in site and "v3.0" not in site
     write_panel(out, **options)
