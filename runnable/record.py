@@ -34,7 +34,10 @@ RECORDINGS: dict[str, list[str]] = {
 """Name of the files → arguments of the chapter's script."""
 MEGATRON: dict[str, list[str]] = {
     "megatron": ["--tp", "2", "--pp", "2", "--dp", "2"],
-    "megatron-rank": "--tp 8 --pp 4 --dp 16 --heads 8 --layers 32 --microbatches 64 --only 137".split(),
+    "megatron-rank": [
+        *("--tp", "8", "--pp", "4", "--dp", "16", "--heads", "8", "--layers", "32", "--microbatches", "64"),
+        *("--only", "137"),
+    ],
 }
 """Name of the files → arguments of `python -m runnable.megatron_cpu`."""
 
