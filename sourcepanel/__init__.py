@@ -21,7 +21,6 @@ from sourcepanel.errors import (
 from sourcepanel.lock import FileFacts, LinkFacts, Lock, RepositoryLock, read_lock, write_lock
 from sourcepanel.markdown import Page, SourcePanelExtension
 from sourcepanel.pagecheck import PageReport
-from sourcepanel.panel import PanelReport, write_panel
 from sourcepanel.project import Project, Report
 from sourcepanel.reference import (
     Finding,
@@ -62,7 +61,6 @@ __all__ = [
     "PageChange",
     "PageError",
     "PageReport",
-    "PanelReport",
     "PathNotFound",
     "PinMismatch",
     "Project",
@@ -95,5 +93,4 @@ __all__ = [
     "relock",
     "render_source",
     "write_lock",
-    "write_panel",
 ]

@@ -327,6 +327,8 @@ def drag(page: Page, selector: str, *, to: tuple[float, float]) -> None:
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + min(box["height"], 400) / 2)
     page.mouse.down()
     page.mouse.move(*to, steps=4)
+    # At rest: a sheet let go while it moves fast is swiped away.
+    page.wait_for_timeout(150)
     page.mouse.up()
 
 
