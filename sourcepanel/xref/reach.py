@@ -43,4 +43,6 @@ def select(extent: Extent, *, source: Source, linked: Iterable[str], index: Mapp
 
 
 def _targets(index: FileIndex | None) -> Iterable[Definition]:
-    return {target for occurrence in index.occurrences for target in occurrence.targets} if index else ()
+    """What its identifiers lead to, without the files that its imports merely go through."""
+    targets = {target for occurrence in index.occurrences for target in occurrence.targets} if index else ()
+    return {target for target in targets if target.kind != "module"}
