@@ -26,7 +26,7 @@ LAYERS = {
     "lint": ("site", "lint"),
     "lab": ("lab",),
     "megatron": ("lab", "megatron"),
-    "test": ("site", "test", "lab"),
+    "test": ("site", "test", "lab", "megatron"),
     "bench": ("site", "bench"),
 }
 """Layer -> extras of pyproject.toml; all layers share one environment."""

@@ -104,7 +104,7 @@ def test_every_target_has_its_page_on_github(written: str, href: str):
         ("tiny/training.py::loss_func", Code.MISSING_SYMBOL, "defines no loss_func", "train_step.loss_func (L36-L37)"),
         ("tiny/core/parallel.py::RowParalel", Code.MISSING_SYMBOL, "defines no RowParalel", "RowParallel (L18-L23)"),
         ("tiny/training.py::qqqqqq", Code.MISSING_SYMBOL, "defines no qqqqqq", ""),
-        ("tiny/broken.py::half", Code.MISSING_SYMBOL, "not Python that can be parsed", "link the lines instead"),
+        ("tiny/broken.py::half", Code.MISSING_SYMBOL, "not code that can be parsed", "link the lines instead"),
         ("tiny/core::Layer", Code.MISSING_SYMBOL, "is a folder and defines nothing", ""),
         ("tiny/training.py::schedule", Code.AMBIGUOUS_SYMBOL, "defines schedule 2 times", "#L70-L71, #L75-L76"),
         ("tiny/training.py::Trainer.weight", Code.AMBIGUOUS_SYMBOL, "Trainer.weight 2 times", "#L52-L55, #L57-L59"),
