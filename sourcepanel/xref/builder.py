@@ -62,7 +62,9 @@ class _Builder(Recorder, ast.NodeVisitor):
             self._refer(expr, "call")
         inner = self._inner("function", node, name=node.name)
         self._add(Binding(node.name, "def", node, self._scope, self._scope, node.body[0].lineno, False, inner=inner))
+        here, self._scope = self._scope, inner.parent or inner
         node.returns = self._annotation(node.returns)
+        self._scope = here
         self._function(node.args, inner, body=node.body)
 
     visit_AsyncFunctionDef = visit_FunctionDef  # noqa: N815 - the names that ast.NodeVisitor looks for
@@ -72,22 +74,27 @@ class _Builder(Recorder, ast.NodeVisitor):
 
     def _function(self, arguments: ast.arguments, inner: Scope, *, body: list[ast.stmt] | ast.expr) -> None:
         self._visit_all([*arguments.defaults, *filter(None, arguments.kw_defaults)])
+        # Annotations and bases see type parameters, which live in a scope between this one and the inner one.
+        here, self._scope = self._scope, inner.parent or inner
         for argument, _ in parameters(arguments):
             argument.annotation = self._annotation(argument.annotation)
             made = Binding(
                 argument.arg, "param", argument, self._scope, inner, 0, False, annotation=argument.annotation
             )
             inner.bindings.setdefault(argument.arg, []).append(made)
+        self._scope = here
         self._inside(inner, body)
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
         for expr in node.decorator_list:
             self._refer(expr, "call")
         inner = self._inner("class", node, name=node.name)
+        here, self._scope = self._scope, inner.parent or inner
         for base in node.bases:
             self._refer(base, "base")
         for keyword in node.keywords:
             self.visit(keyword.value)
+        self._scope = here
         self._add(Binding(node.name, "class", node, self._scope, self._scope, node.body[0].lineno, False, inner=inner))
         self._inside(inner, node.body)
 

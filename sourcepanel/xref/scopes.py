@@ -62,6 +62,8 @@ class Scope:
     def method_of(self) -> Scope | None:
         """The class whose body defines this function."""
         direct = self.parent if isinstance(self.node, Function) else None
+        if direct is not None and direct.node is self.node:
+            direct = direct.parent
         return direct if direct is not None and direct.kind == "class" else None
 
     def owner(self, name: str) -> Scope:

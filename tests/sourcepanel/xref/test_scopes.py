@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import symtable
+import sys
 import sysconfig
 import textwrap
 from collections import Counter
@@ -23,6 +24,7 @@ FILES = [
     *sorted((ROOT / "sourcepanel").rglob("*.py")),
     *(STANDARD / name for name in ("dataclasses.py", "typing.py", "argparse.py", "asyncio/tasks.py", "inspect.py")),
 ]
+COMPREHENSIONS = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
 
 
 def python_says(text: str) -> Counter[tuple[int, str, str]]:
@@ -52,7 +54,8 @@ def we_say(text: str) -> Counter[tuple[int, str, str]]:
             used.setdefault(reference.scope, set()).add(reference.name)
     found: Counter[tuple[int, str, str]] = Counter()
     for scope, names in used.items():
-        if scope.parent is None:
+        # From 3.12 on Python reports a comprehension as part of the function around it.
+        if scope.parent is None or (isinstance(scope.node, COMPREHENSIONS) and sys.version_info >= (3, 12)):
             continue
         for name in names:
             if not name.startswith("_"):
@@ -98,7 +101,7 @@ def test_every_name_has_the_scope_python_gives_it(path):
 def test_the_comparison_covers_names_and_finds_differences(monkeypatch):
     text = (STANDARD / "dataclasses.py").read_text(encoding="utf-8")
     theirs = {(line, name) for line, name, _ in python_says(text)}
-    assert sum((line, name) in theirs for line, name, _ in we_say(text)) > 400
+    assert sum((line, name) in theirs for line, name, _ in we_say(text)) > 300
     monkeypatch.setattr("sourcepanel.xref.scopes.Scope.owner", lambda self, name: self.module)
     assert differences(text)
 
@@ -112,8 +115,8 @@ def test_the_cases_agree_with_python(name):
 
 @pytest.mark.skipif("not hasattr(__import__('ast'), 'TypeVar')", reason="type parameters came with Python 3.12")
 def test_type_parameters_hide_what_has_their_name():
-
-    text = (
-        "class T: ...\ndef f[T](x: T) -> T: return T  #> T=local\nclass A[T]:\n    x: T  #> T=local\nT()  #> T=a.py:T\n"
-    )
+    function = "def f[T](x: T) -> T: return T  #> T=local\n"
+    method = "    def g[U](self: T, y: U): self.f()  #> f=a.py:A.f T=local U=local\n"
+    body = f"    x: T  #> T=local\n    def f(self): ...\n{method}"
+    text = f"class T: ...\n{function}class A[T](B[T]):  #> T=local\n{body}T()  #> T=a.py:T\n"
     assert wrong({"a.py": text}) == []
