@@ -63,6 +63,7 @@ SCRIPTS = (f"{FOLDER}/sourcepanel.js", f"{FOLDER}/site.js")
 
 _ASSETS = Path(__file__).parent / "assets"
 _COMMENT = re.compile(r"^[ \t]*(?:/\*(?:[^*]|\*(?!/))*\*/|//.*)[ \t]*\n", re.MULTILINE)
+_LIKE_DATA = re.compile(r"\.js_*\Z")
 _CAST = re.compile(r"/\*\* .*? \*/ ?")
 
 
@@ -157,14 +158,16 @@ def data_path(repository: str, path: str, *, folder: bool) -> PurePosixPath:
     """Where the data of a file or folder lies below `sourcepanel/src/`; the script computes the same.
 
     A segment that starts with a dot gets a `~` before it (static hosts leave dot files out), and so does one
-    that starts with `~`, which leaves `~.js` free for the listing of a folder. Raises `PathNotFound` for a path
-    that would leave the folder.
+    that starts with `~`, which leaves `~.js` free for the listing of a folder. A folder whose name ends in `.js`
+    gets a `_` behind it, and so does one that would look like that: the data of a file beside it may have its name.
+    Raises `PathNotFound` for a path that would leave the folder.
     """
     parts = [repository, *path.rstrip("/").split("/")] if path else [repository]
     if any(part in ("", ".", "..") or set(part) & set("/\\\0") for part in parts):
         raise PathNotFound(f"{repository}/{path}")
     safe = ["~" + part if part[0] in ".~" else part for part in parts]
-    return PurePosixPath(*safe, "~.js") if folder else PurePosixPath(*safe[:-1], safe[-1] + ".js")
+    *folders, last = [*safe, "~"] if folder else safe
+    return PurePosixPath(*(part + "_" if _LIKE_DATA.search(part) else part for part in folders), last + ".js")
 
 
 def _page_path(url: str) -> PurePosixPath:

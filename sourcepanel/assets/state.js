@@ -79,12 +79,13 @@
   }
 
   /**
-   * Path of a data file below `src/`, each segment percent-encoded; `data_path` in panel.py says why the tildes.
+   * Path of a data file below `src/`, each segment percent-encoded; `data_path` in panel.py says why `~` and `_`.
    * @param {string} file  As `key` gives it.
    */
   function dataPath(file) {
-    const parts = file.replace(/\/$/, "").split("/").map((part) => encodeURIComponent(part.replace(/^[.~]/, "~$&")));
-    return parts.join("/") + (file.endsWith("/") ? "/~.js" : ".js");
+    const parts = file.split("/").map((part) => part.replace(/^[.~]|^$/, "~$&"));
+    const last = parts.pop();
+    return [...parts.map((part) => part.replace(/\.js_*$/, "$&_")), `${last}.js`].map(encodeURIComponent).join("/");
   }
 
   /**

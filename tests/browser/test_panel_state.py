@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from playwright.sync_api import Browser, Page
 
@@ -85,6 +85,8 @@ paths = st.lists(names.filter(lambda name: name not in (".", "..")), min_size=1,
 
 
 @given(paths, st.integers(0, 10**6), st.integers(0, 500), st.booleans())
+@example("chart.js/core.js_/in.js", 3, 1, False)
+@example("~.js/.js", 0, 0, True)
 @settings(max_examples=60, deadline=None)
 def test_any_path_survives_both_spellings_and_names_one_data_file(
     script: Page, path: str, start: int, more: int, folder: bool

@@ -191,20 +191,25 @@ def test_no_repository_name_leaves_the_folder(name: str) -> None:
         ("", True, "tiny/~.js"),
         (".github/x.yml", False, "tiny/~.github/x.yml.js"),
         ("a/~", False, "tiny/a/~~.js"),
+        ("chart.js/in.js", False, "tiny/chart.js_/in.js.js"),
+        ("chart.js_", True, "tiny/chart.js__/~.js"),
     ],
 )
 def test_data_path(path: str, folder: bool, expected: str) -> None:
     assert str(data_path("tiny", path, folder=folder)) == expected
 
 
-segments = st.text(st.sampled_from("a~.j s"), min_size=1, max_size=4).filter(lambda part: part not in (".", ".."))
+segments = (
+    st.text(st.sampled_from("a~.j s"), min_size=1, max_size=4) | st.sampled_from(["a.js", "a.js_", ".js", "~.js"])
+).filter(lambda part: part not in (".", ".."))
 places = st.tuples(st.lists(segments, min_size=1, max_size=3).map("/".join), st.booleans())
 
 
 @given(places, places)
 def test_two_places_never_share_a_data_file(one: tuple[str, bool], other: tuple[str, bool]) -> None:
-    same = data_path("r", one[0], folder=one[1]) == data_path("r", other[0], folder=other[1])
-    assert same == (one == other)
+    here, there = (data_path("r", path, folder=folder) for path, folder in (one, other))
+    assert (here == there) == (one == other)
+    assert here not in there.parents and there not in here.parents
 
 
 @given(st.text(st.sampled_from("</script><!--> \u2028\u2029\\\"'x\n")))
