@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from sourcepanel.events import LineEvents
 from sourcepanel.mentions import Mention
+
+_KEY = re.compile(r"(?P<file>.*?)(?:#L(?P<start>[0-9]+)(?:-L(?P<end>[0-9]+))?)?", re.DOTALL)
 
 
 class Marks:
@@ -16,9 +19,11 @@ class Marks:
         self._events = events
         self._mentions: dict[str, list[list[object]]] = defaultdict(list)
         for mention in mentions:
-            key, _, lines = mention.key.partition("#L")
-            start, _, end = lines.partition("-L")
-            self._mentions[key].append([int(start or 0), int(end or start or 0), *mention.row])
+            # The lines stand at the end: a file's own name may hold `#L` too.
+            hit = _KEY.fullmatch(mention.key)
+            assert hit is not None
+            start = int(hit["start"] or 0)
+            self._mentions[hit["file"]].append([start, int(hit["end"] or start), *mention.row])
 
     def of(self, repository: str, path: str) -> dict[str, object]:
         """Those of one file, in order of lines; a kind of which there is none is left out."""

@@ -45,6 +45,14 @@ def test_each_link_gets_an_id_and_keeps_its_own() -> None:
     assert made.index('<a id="sp-1" class="sp-link"') < made.index("é") < made.index('<a id="sp-2" class="sp-link"')
 
 
+@pytest.mark.parametrize(("name", "lines"), [("h#L10.py", "#L3-L4"), ("a#Lb.py", ""), ("c-L2.py", "#L3")])
+def test_the_lines_of_a_mention_stand_at_the_end_of_its_key(name: str, lines: str) -> None:
+    html = f'<p><a class="sp-link" data-src="tiny/{name}{lines}">x</a></p>'
+    marks = Marks(read_mentions(html, page="页", url="p.html")[1], {})
+    ((start, end, *_),) = marks.of("tiny", name)["mentions"]  # type: ignore[misc]
+    assert (start, end) == {"#L3-L4": (3, 4), "#L3": (3, 3), "": (0, 0)}[lines]
+
+
 def trace(**facts: Any) -> dict[str, Any]:
     site = {"path": "a.py", "line": 3, "function": "f"}
     event = {"api": "all_reduce", "group": "g", "site": site, "stack": [{**site, "line": 9}, site]}
