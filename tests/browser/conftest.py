@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 import axe_playwright_python
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from tests.browser.panel_site import build
 
@@ -104,6 +104,10 @@ class Visit:
         return [f"{rule['id']}: {node['html']} ({node['failureSummary']})" for rule in found for node in rule["nodes"]]
 
 
+PATIENCE = 60_000
+"""Milliseconds to wait for what must come: a busy machine is slow, and a test says what comes, not when."""
+expect.set_options(timeout=PATIENCE)
+
 Open = Callable[..., Visit]
 
 
@@ -120,7 +124,7 @@ def visit(chromium: Browser) -> Iterator[Open]:
     def start(base: str, **options: Any) -> Visit:
         context = chromium.new_context(**{"viewport": {"width": 1440, "height": 900}, **options})
         contexts.append(context)
-        context.set_default_timeout(10_000)
+        context.set_default_timeout(PATIENCE)
         page = context.new_page()
         made = Visit(page, base)
         context.on("request", lambda request: made.requests.append(request.url))
