@@ -94,8 +94,10 @@ class Tracer:
         """Replace the methods of the class; `remove` puts them back."""
         for name in METHODS:
             if hasattr(dist.ProcessGroup, name) and name not in self._saved:
-                self._saved[name] = getattr(dist.ProcessGroup, name)
-                setattr(dist.ProcessGroup, name, self._wrap(name, self._saved[name]))
+                original = getattr(dist.ProcessGroup, name)
+                # What the class holds, not what it hands out: only the former binds to a group when put back.
+                self._saved[name] = vars(dist.ProcessGroup)[name]
+                setattr(dist.ProcessGroup, name, self._wrap(name, original))
 
     def remove(self) -> None:
         """Undo `install`."""

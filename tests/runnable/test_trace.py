@@ -144,6 +144,26 @@ def test_what_an_event_says(tmp_path):
     assert by_api["all_reduce"].reduce == "SUM"
 
 
+def test_removed_it_leaves_every_call_as_it_was(tmp_path):
+    def body(rank: int) -> tuple[int, int]:
+        import warnings
+
+        from runnable.lab.trace import Tracer
+
+        warnings.simplefilter("ignore")
+        tracer = Tracer()
+        for _ in range(2):
+            tracer.install()
+            every_api(rank)
+            tracer.remove()
+        seen = len(tracer.events)
+        every_api(rank)
+        return seen, len(tracer.events)
+
+    for seen, after in in_ranks(tmp_path, body):
+        assert seen == after > 0
+
+
 def trace_of(*ranks: list[Event]) -> Trace:
     return Trace(
         source="t", command="t", world=len(ranks), layout={}, dims={},
