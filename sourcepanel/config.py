@@ -10,13 +10,31 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from sourcepanel.diagnostics import DEFAULT_LEVELS, Code, Level
 from sourcepanel.errors import ConfigError
 
 CONFIG_NAME = "sourcepanel.toml"
+
+
+def _address(url: str) -> str:
+    """A web address as links are compared with it; raises `ValueError`."""
+    if urlsplit(url).path.endswith("/"):
+        raise ValueError("write it without the slash at its end")
+    return url
+
+
+def _distinct(repositories: tuple[Repository, ...]) -> tuple[Repository, ...]:
+    names = [repository.name for repository in repositories]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise ValueError(f"two have the name {twice}; each needs its own")
+    return repositories
+
+
+_Address = Annotated[str, AfterValidator(_address)]
 
 
 class _Table(BaseModel):
@@ -26,7 +44,7 @@ class _Table(BaseModel):
 class Alias(_Table):
     """Another address of the same pin, e.g. a fork with the same paths."""
 
-    url: str
+    url: _Address
     """Web address of the repository, without a trailing slash."""
     refs: tuple[str, ...] = ()
     """Branches or tags there that stand for the pin (its own `ref` and `commit` always do)."""
@@ -69,9 +87,9 @@ class License(_Table):
 class Repository(_Table):
     """A pin: one repository at one commit, and where to read it."""
 
-    name: str
+    name: Annotated[str, StringConstraints(pattern=r"^\w[\w.\-]*$")]
     """Short name, unique, used in addresses: `Megatron-LM`."""
-    url: str
+    url: _Address
     """Web address, without a trailing slash: `https://github.com/NVIDIA/Megatron-LM`."""
     ref: str
     """Tag or branch at the pin, for people."""
@@ -121,7 +139,7 @@ class Config(_Table):
     """Shell patterns over paths relative to `docs` (`*` also matches `/`) of Markdown files that are not pages."""
     notes: Notes = Notes()
     levels: dict[Code, Level] = Field(default_factory=dict)
-    repositories: tuple[Repository, ...] = Field(min_length=1)
+    repositories: Annotated[tuple[Repository, ...], AfterValidator(_distinct)] = Field(min_length=1)
 
     def level(self, code: Code) -> Level:
         """The level of a finding: the file's, else the default."""
@@ -137,8 +155,10 @@ class Config(_Table):
         return self.path(Path(os.environ.get("SOURCEPANEL_CACHE") or self.cache))
 
     def pages(self) -> list[Path]:
-        """All Markdown pages under `docs`, sorted, absolute."""
+        """All Markdown pages under `docs`, sorted, absolute; raises `ConfigError` where that is no folder."""
         docs = self.path(self.docs)
+        if not docs.is_dir():
+            raise ConfigError(f"{docs}: no such folder; `docs` in {CONFIG_NAME} must name that of the pages")
         names = ((page, page.relative_to(docs).as_posix()) for page in sorted(docs.rglob("*.md")))
         return [page for page, name in names if not any(fnmatchcase(name, pattern) for pattern in self.exclude)]
 

@@ -39,6 +39,9 @@ def test_read(path: Path):
         ('package = "tiny-engine"', "", 17, "package"),
         ('docs = "docs"', "docs = ", 1, "not valid TOML"),
         ('docs = "docs"', "qqqqqqqq = 1", 1, "unknown key qqqqqqqq"),
+        ('name = "tiny"', 'name = "ti/ny"', 7, "repositories.0.name"),
+        ("example/tiny", "example/tiny/", 8, "write it without the slash at its end"),
+        ("https://github.com/someone", "https://[::1", 14, "repositories.0.aliases.0.url"),
     ],
 )
 def test_what_is_wrong_is_named_with_its_line(path: Path, old: str, new: str, line: int, message: str):
@@ -50,6 +53,21 @@ def test_what_is_wrong_is_named_with_its_line(path: Path, old: str, new: str, li
     first = [said for said in str(caught.value).splitlines() if message in said]
     assert first, str(caught.value)
     assert first[0].startswith(f"{path}:{line}: "), first[0]
+
+
+def test_two_repositories_have_two_names(path: Path):
+    text = path.read_text()
+    path.write_text(text + text[text.index("[[repositories]]") :])
+    with pytest.raises(ConfigError, match="two have the name tiny"):
+        load_config(path)
+
+
+@pytest.mark.parametrize("name", ["dosc", "sourcepanel.toml"])
+def test_pages_are_never_looked_for_in_no_folder(path: Path, name: str):
+    """Else a lock written then would forget every page."""
+    path.write_text(path.read_text().replace('docs = "docs"', f'docs = "{name}"'))
+    with pytest.raises(ConfigError, match=rf"{name}: no such folder; `docs`"):
+        load_config(path).page_names()
 
 
 def test_a_commit_is_forty_digits(path: Path, tiny_repo: TinyRepo):
