@@ -65,7 +65,8 @@
       if (!link || link.closest(".sp-panel, .sp-card, nav, header, .headerlink")) return null;
       const address = S.parse(link.dataset.src ?? "", api.repos);
       const label = link.textContent ?? "";
-      if (address) return { anchor: link, label, fill: async (show) => show(...(await source(address))) };
+      // What stands open beside the text needs no preview, and Escape after a click is for the panel.
+      if (address) return link.hasAttribute("aria-current") ? null : { anchor: link, label, fill: async (show) => show(...(await source(address))) };
       const to = new URL(link.href);
       let id = to.hash.slice(1);
       try {
@@ -99,6 +100,6 @@
     if (!api.state().address && matchMedia("(hover: hover)").matches) {
       document.querySelector("a:hover, a:focus-visible")?.dispatchEvent(new PointerEvent("pointerover", { bubbles: true, pointerType: "mouse" }));
     }
-    return {};
+    return { state: () => SourcePanel.card.close() };
   });
 })();

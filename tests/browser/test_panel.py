@@ -30,6 +30,8 @@ def http(panel_site: Path, publish: Callable[[Path, Mode], str]) -> str:
 def click(page: Page, name: str, **options: Any) -> None:
     """Click a source link and wait until its view stands."""
     page.locator(f"#to-{name}").click(**options)
+    # A pointer left on the link opens its preview, and then the first Escape is for that.
+    page.mouse.move(1, 1)
     ready(page)
 
 
