@@ -138,6 +138,11 @@ _ZH = {
     "note.roadmap.state": "状态",
     "note.roadmap.script": "脚本",
     "note.roadmap.record": "记录什么",
+    "page.home": "回到笔记",
+    "page.about": "{name} {ref} 的 {path}，共 {count} 行，与谈到它的笔记。",
+    "page.notes": "谈到这个文件的笔记",
+    "page.outline": "大纲",
+    "page.noscript": "源码面板需要 JavaScript。本页引用的源码也可以在这里读：",
     "site.pin": "所读源码的版本",
     "site.licence": "源码面板中的代码版权归 {holder} 所有（{name}）",
 }
@@ -273,6 +278,11 @@ _EN = {
     "note.roadmap.state": "State",
     "note.roadmap.script": "Script",
     "note.roadmap.record": "What to record",
+    "page.home": "Back to the notes",
+    "page.about": "{path} of {name} {ref}, {count} lines, and the notes that speak of it.",
+    "page.notes": "Notes that speak of this file",
+    "page.outline": "Outline",
+    "page.noscript": "The source panel needs JavaScript. The source that this page refers to can also be read here:",
     "site.pin": "The version of the source read here",
     "site.licence": "Code in the source panel: copyright {holder} ({name})",
 }

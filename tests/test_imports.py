@@ -59,6 +59,7 @@ LAYERS = (
     "panelindex",
     "versions_view",
     "panel",
+    "static_pages",
     "mkdocs_adapter",
     "cli",
     "__main__",
