@@ -135,7 +135,8 @@ def parse_lock(text: str, *, path: Path) -> Lock:
     except _DuplicateKey as error:
         line = _line_of(text, error.key, error.key)
         raise LockError(f"{path}:{line}: {error.key!r} stands here twice; {advice}") from None
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
+        # Not only JSONDecodeError: a number may have more digits than Python reads.
         line = error.lineno if isinstance(error, json.JSONDecodeError) else 1
         raise LockError(f"{path}:{line}: not valid JSON: {error}; {advice}") from None
     version = data.get("version") if isinstance(data, dict) else None

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from sourcepanel.drift.judge import Placement
 from sourcepanel.drift.relocate import Relocator
@@ -26,10 +26,16 @@ _Name = Annotated[str, StringConstraints(min_length=1)]
 _Line = Annotated[int, Field(ge=1, strict=True)]
 
 
+def _text(text: str) -> str:
+    """Text that can be printed: JSON may spell half of a surrogate pair. Raises `ValueError`."""
+    text.encode("utf-8")
+    return text
+
+
 class _Fields(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
-    id: str | int | None = None
+    id: Annotated[str, AfterValidator(_text)] | int | None = None
     from_ref: _Name
     to_ref: _Name
     path: _Name
@@ -101,13 +107,14 @@ def _read(line: str, where: str) -> Case:
         if not isinstance(data, dict):
             raise DriftError(f"{where}: a case is a JSON object, not {type(data).__name__}")
         fields = _Fields.model_validate(data)
-    except (json.JSONDecodeError, RecursionError) as error:
-        raise DriftError(f"{where}: not valid JSON: {error}") from None
     except ValidationError as error:
         first = error.errors()[0]
         name = str(first["loc"][0])
         said = f"the case lacks {name}" if first["type"] == "missing" else f"{name}: {first['msg']}"
         raise DriftError(f"{where}: {said}") from None
+    except (ValueError, RecursionError) as error:
+        # Not only JSONDecodeError: a number may have more digits than Python reads.
+        raise DriftError(f"{where}: not valid JSON: {error}") from None
     if fields.end < fields.start:
         raise DriftError(f"{where}: the range ends ({fields.end}) before it starts ({fields.start})")
     return Case(**fields.model_dump(), where=where)

@@ -151,7 +151,7 @@ def commit_of(folder: Path, name: str) -> str:
 
     try:
         return str(repo.git.rev_parse("--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"))
-    except GitCommandError:
+    except (GitCommandError, ValueError):  # a NUL in the name: no program can be given it
         what = f"{folder} holds no tag, branch or commit {name}"
         raise SnapshotUnavailable(what, fix=f"run: git -C {folder} fetch --tags") from None
     finally:

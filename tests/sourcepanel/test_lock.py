@@ -117,6 +117,7 @@ def test_one_line_per_fact():
         (('"version": 1,', '"version": 1, "extra": 1,'), 2, "extra"),
         (("1" * 40, "x" * 40), 10, "blob"),
         (('"lines": 74', '"lines": -1'), 10, "lines"),
+        (('"lines": 74', f'"lines": {"9" * 5000}'), 1, "not valid JSON"),
         (('"kind": "file"', '"kind": "flie"'), 13, "kind"),
         (('train_step": 3', 'train_step": 0'), 21, "greater than or equal to 1"),
         (('"tiny/core/": {"kind"', '"docs/说明.md": {"kind"'), 13, "twice"),

@@ -65,6 +65,9 @@ def test_without_source_the_configured_checkout_is_read(tiny_repo: TinyRepo, tmp
         (json.dumps({**GOOD, "to_ref": "v9"}), "holds no tag, branch or commit v9"),
         (json.dumps({**GOOD, "to_ref": "--all"}), "holds no tag, branch or commit --all"),
         (json.dumps({**GOOD, "from_ref": ""}), "from_ref"),
+        (json.dumps({**GOOD, "to_ref": "v1\0"}), "holds no tag, branch or commit"),
+        (json.dumps({**GOOD, "id": "\ud800"}), "id"),
+        (f'{{"start": {"9" * 5000}}}', "not valid JSON"),
     ],
 )
 def test_a_bad_line_is_named_and_nothing_is_printed(tiny_repo: TinyRepo, tmp_path: Path, line: str, told: str) -> None:
