@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from sourcepanel.diagnostics import Code, Diagnostic, Level
 from sourcepanel.ledger import LOCK, audit, looks_like
+from sourcepanel.lock import entry_place
 from sourcepanel.reference import Finding, Reference, Target
 from sourcepanel.source import Source
 from sourcepanel.verify import Problem, Verifier, source_of
@@ -121,8 +123,14 @@ class PageCheck:
             if id(reference) not in missing and target and locked and reference.source.key not in locked.links:
                 message = f"the lock lists {reference.source.key} for this page, but has no facts about it"
                 told += self._tell(Problem(Code.LOCK_MISMATCH, message, f"run {LOCK}"), at=reference)
+        elsewhere = Counter(
+            f"{source.repository}:{source.key}"
+            for found, _, said in self._found
+            if isinstance(found, Finding) and _is_bad(said) and (source := source_of(found))
+        )
         for entry, count in compared.stale:
-            told += self._stale(entry, count, text)
+            if (rest := count - elsewhere[entry_place(entry)]) > 0:
+                told += self._stale(entry, rest, text)
         return told
 
     def _stale(self, entry: str, count: int, text: str) -> list[Diagnostic]:

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from sourcepanel.collect import PageReader, read_page
 from sourcepanel.config import CONFIG_NAME, Config, Repository, load_config
 from sourcepanel.diagnostics import Code, Diagnostic, Level
+from sourcepanel.errors import PinMismatch
 from sourcepanel.journal import recover
 from sourcepanel.ledger import LOCK
 from sourcepanel.lock import Lock, entry_place, read_lock
@@ -173,7 +174,7 @@ class Project:
         return Report(reports, tuple(general))
 
     def check_pin(self) -> list[Diagnostic]:
-        """Whether the lock is of the pin that the configuration names, and the pin has its licence."""
+        """Whether the lock is of the pin that the configuration names, and of the licence that the pin has."""
         found: list[Diagnostic] = []
         for repository in self.config.repositories:
             locked = self.lock.repositories.get(repository.name)
@@ -186,6 +187,8 @@ class Project:
             if source.snapshot.complete and path not in source.seen:
                 message = f"the licence of {repository.name}, {path}, is no file at the pin"
                 found += self._general(Code.MISSING_FILE, path, message, fix="set path in [repositories.license]")
+            elif differs := _differs(source, path):
+                found += self._general(Code.LOCK_MISMATCH, path, differs)
         return found
 
     def check_rest(self, names: list[str], reports: tuple[PageReport, ...]) -> Iterator[Diagnostic]:
@@ -212,6 +215,20 @@ class Project:
         level, page = self.config.level(code), self.config.lock.as_posix()
         finding = Diagnostic(code=code, level=level, page=page, line=1, link=link, message=message, fix=fix)
         return [] if level is Level.IGNORE else [finding]
+
+
+def _differs(source: Source, path: str) -> str:
+    """What is other in the lock than in the source at hand, of a file that no page need refer to; empty if nothing."""
+    known = source.locked.files.get(path) if source.locked else None
+    if known is None or path not in source.seen:
+        return ""
+    try:
+        file = source.file(path)
+    except PinMismatch as error:
+        return str(error)
+    if file is None or file.count == known.lines:
+        return ""
+    return f"the lock knows {path} with {known.lines} lines; at the pin it has {file.count}"
 
 
 class _Reader:

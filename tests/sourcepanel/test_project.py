@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -264,6 +265,22 @@ def test_a_lock_edited_by_hand_is_told(site: Site, old: str, new: str, message: 
     assert site.relock().lock is not None
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (r'("LICENSE": {"blob": ")\w{40}', rf"\g<1>{'0' * 40}", "LICENSE is not the file of the pin"),
+        (r'("LICENSE": .*"lines": )\d+', r"\g<1>999", "with 999 lines; at the pin it has"),
+    ],
+)
+def test_the_licence_is_held_against_the_lock_though_no_page_links_it(site: Site, old: str, new: str, message: str):
+    site.write_lock()
+    text = site.lock_path.read_text()
+    site.lock_path.write_text(re.sub(old, new, text))
+    (found,) = site.check().diagnostics
+    assert (found.code, found.page, found.link) == (Code.LOCK_MISMATCH, "sourcepanel.lock", "LICENSE")
+    assert message in found.message
+
+
 def test_a_whole_tree_outranks_a_wrong_lock(site: Site):
     """Git's own ids vouch for a checkout: a blob that was edited in the lock is mended from it."""
     right = format_lock(site.write_lock())
@@ -295,6 +312,17 @@ def test_a_changed_reference_is_told_once(site: Site):
     site.page(NOTE.replace("pretrain.py#L6", "pretrain.py#L7"))
     (found,) = site.check().diagnostics
     assert (found.code, found.page, found.line) == (Code.NOT_LOCKED, "notes/01.md", 1)
+
+
+def test_another_ref_is_told_once(site: Site):
+    """Not also as missing from the page, on a line that only looks like it."""
+    site.write_lock()
+    site.page(NOTE.replace("blob/v2.0/pretrain.py", "blob/v3.0/pretrain.py"))
+    (found,) = site.check().diagnostics
+    assert (found.code, found.page, found.line) == (Code.OTHER_REF, "notes/01.md", 1)
+    site.page(NOTE.replace("blob/v2.0/pretrain.py", "blob/v3.0/pretrain.py"), "notes/02.md")
+    site.page("Nothing.")
+    assert ("stale-lock", "notes/01.md") in site.codes(), "another page does not stand in for it"
 
 
 def test_a_licence_that_the_pin_lacks(site: Site):
