@@ -7,6 +7,7 @@ from sourcepanel.mkdocs_adapter import (
     on_page_context,
     on_page_markdown,
     on_post_build,
+    on_post_page,
     on_serve,
 )
 
@@ -17,5 +18,6 @@ __all__ = [
     "on_page_context",
     "on_page_markdown",
     "on_post_build",
+    "on_post_page",
     "on_serve",
 ]

@@ -35,6 +35,7 @@ from sourcepanel.panel import SCRIPTS, STYLES, write_panel
 from sourcepanel.project import Project
 from sourcepanel.reference import Finding, Reference, Target
 from sourcepanel.sections import read_sections
+from sourcepanel.static_pages import extend_sitemap, noscript, static_pages, write_static_pages
 from sourcepanel.strings import strings
 from sourcepanel.versions_view import read_versions
 from sourcepanel.xref.store import cached_index
@@ -236,6 +237,20 @@ def on_page_context(context: dict[str, Any], page: Page, config: MkDocsConfig, n
     return context
 
 
+def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
+    """Offer a reader without scripts the plain pages of the source, where the article ends.
+
+    Here and not in the page's content, which the search would take for words of the note.
+    """
+    build = _current()
+    report = build.reports.get(page.file.src_uri)
+    end = next((tag for tag in ("</article>", "</body>") if tag in output), "")
+    if report is None or not end:
+        return output
+    head, _, rest = output.rpartition(end)
+    return head + noscript(report.targets, up="../" * page.url.count("/"), language=build.language) + end + rest
+
+
 @_explained
 def on_post_build(config: MkDocsConfig) -> None:
     """Write the panel's scripts, style and data into the site."""
@@ -243,23 +258,32 @@ def on_post_build(config: MkDocsConfig) -> None:
     project = build.project
     targets = [target for report in build.reports.values() for target in report.targets]
     docs = project.config.path(project.config.docs)
-    traces = project.config.traces
+    traces, cache = project.config.traces, project.config.cache_dir
+    mentions = [mention for page in build.mentions.values() for mention in page]
+    indexes = {name: cached_index(source, cache=cache, notify=_log.info) for name, source in project.sources.items()}
+    site, site_url = Path(config.site_dir), config.site_url or ""
     report = write_panel(
-        Path(config.site_dir),
+        site,
         sources=list(project.sources.values()),
         targets=targets,
-        cache=project.config.cache_dir,
+        cache=cache,
         language=build.language,
-        mentions=[mention for page in build.mentions.values() for mention in page],
+        mentions=mentions,
         events=read_events(docs / traces, docs=docs, repositories=project.config.repositories) if traces else {},
-        indexes={
-            name: cached_index(source, cache=project.config.cache_dir, notify=_log.info)
-            for name, source in project.sources.items()
-        },
+        indexes=indexes,
         extent=project.config.extent,
         sections=build.sections,
         versions=read_versions(project.config, sources=project.sources, targets=targets, notify=_log.info),
     )
+    pages = (
+        page
+        for name, source in project.sources.items()
+        for page in static_pages(
+            source, targets, cache=cache, mentions=mentions, index=indexes[name],
+            language=build.language, site_url=site_url,
+        )
+    )  # fmt: skip
+    extend_sitemap(site, write_static_pages(site, pages), site_url=site_url)
     checked = sum(r.checked for r in build.reports.values())
     total = sum(r.total for r in build.reports.values())
     _log.info("%d of %d source references checked; %d source files in the panel", checked, total, report.files)

@@ -104,16 +104,25 @@ def noscript(targets: Iterable[Target], *, up: str, language: str = "zh") -> str
 
     `up` leads from the page to the site's root (empty, `../`, …). Empty where nothing of it has a page.
     """
-    items = dict.fromkeys(
-        (page_url(t.repository, t.path, start=t.start, end=t.end), t.key)
-        for t in targets
-        if t.kind != "folder" and t.has_text
-    )
-    if not items:
+    files: dict[tuple[str, str], set[tuple[int, int]]] = defaultdict(set)
+    for target in targets:
+        if target.kind != "folder" and target.has_text:
+            found = files[target.repository, target.path]
+            if target.start is not None:
+                found.add((target.start, target.end or target.start))
+    if not files:
         return ""
-    rows = "".join(f'<li><a href="{escape(up + url)}">{escape(key)}</a></li>' for url, key in items)
+    rows = "".join(_offer(*file, sorted(ranges), up=up) for file, ranges in files.items())
     lead = escape(strings(language)["page.noscript"])
     return f'<noscript><section class="sp-noscript"><p>{lead}</p><ul>{rows}</ul></section></noscript>'
+
+
+def _offer(repository: str, path: str, ranges: Sequence[tuple[int, int]], *, up: str) -> str:
+    def link(url: str, text: str) -> str:
+        return f'<a href="{escape(up + url)}">{escape(text)}</a>'
+
+    lines = [link(page_url(repository, path, start=a, end=b), f"L{a}" if a == b else f"L{a}-L{b}") for a, b in ranges]
+    return f"<li>{link(page_url(repository, path), path)} {' '.join(lines)}</li>"
 
 
 def write_static_pages(out: Path, pages: Iterable[StaticPage]) -> tuple[PurePosixPath, ...]:

@@ -102,6 +102,31 @@ def test_a_page_gets_links_and_the_site_gets_the_panel(project: Project):
     assert "SourcePanel.define(" in project.read("sourcepanel/src/tiny/tiny/training.py.js")
 
 
+MAP = "<urlset>{% for file in pages %}{{ file.page.canonical_url }}{% endfor %}</urlset>"
+
+
+@pytest.mark.parametrize("address", ["", "https://example.org/n/"], ids=["no address", "address"])
+def test_a_reader_without_scripts_gets_plain_pages(project: Project, address: str):
+    project.write("theme/main.html", "<body><article>{{ page.content }}</article><p></p></body>")
+    project.write("theme/sitemap.xml", MAP)
+    project.write("docs/deep/one.md", PAGE)
+    project.write("docs/empty.md", "# Nothing\n")
+    with (project.root / "mkdocs.yml").open("a", encoding="utf-8") as stream:
+        stream.write(f"site_url: '{address}'\n")
+    project.lock()
+    assert project.build(strict=True) == []
+    path = "sourcepanel/page/tiny/tiny/training.py.html"
+    html = project.read("deep/one.html")
+    offer = html.partition("<noscript>")[2].partition("</noscript></article><p>")[0]
+    assert f'href="../{path}#L5"' in offer
+    assert "<noscript>" not in project.read("empty.html")
+    page = project.read(path)
+    assert 'id="L5"' in page
+    assert "首页" in page
+    assert (f'<link rel="canonical" href="{address}{path}">' in page) == bool(address)
+    assert (f"<loc>{address}{path}</loc>" in project.read("sitemap.xml")) == bool(address)
+
+
 PASTED = "    loss = loss_func(model.forward(batch))\n    model.weight -= LEARNING_RATE * loss"
 BAD = [
     ("`tiny/training.py::train_stepp`", 4, "missing-symbol"),

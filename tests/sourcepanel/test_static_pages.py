@@ -190,14 +190,15 @@ def test_addresses(path, url):
 
 
 def test_noscript_lists_what_a_page_links_to_once():
-    found = noscript(
-        [target("LICENSE"), target("tiny/training.py", 29, 41), target("LICENSE"), target("x.py", has_text=False)],
-        up="../",
-    )
+    training = "../sourcepanel/page/tiny/tiny/training.py.html"
+    given = [target("tiny/training.py", 29, 41), target("LICENSE"), target("tiny/training.py", 5), target("LICENSE")]
+    found = noscript([*given, target("x.py", has_text=False)], up="../")
     assert found.startswith("<noscript>")
-    assert re.findall('href="([^"]*)"', found) == [
-        "../sourcepanel/page/tiny/LICENSE.html",
-        "../sourcepanel/page/tiny/tiny/training.py.html#L29-L41",
+    assert re.findall('<a href="([^"]*)">([^<]*)</a>', found) == [
+        (training, "tiny/training.py"),
+        (f"{training}#L5", "L5"),
+        (f"{training}#L29-L41", "L29-L41"),
+        ("../sourcepanel/page/tiny/LICENSE.html", "LICENSE"),
     ]
     assert "JavaScript" in html.unescape(found)
     assert noscript([target("tiny/core", kind="folder")], up="") == ""
