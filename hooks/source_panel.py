@@ -3,6 +3,7 @@
 from sourcepanel.mkdocs_adapter import (
     on_config,
     on_env,
+    on_files,
     on_page_content,
     on_page_context,
     on_page_markdown,
@@ -14,6 +15,7 @@ from sourcepanel.mkdocs_adapter import (
 __all__ = [
     "on_config",
     "on_env",
+    "on_files",
     "on_page_content",
     "on_page_context",
     "on_page_markdown",

@@ -18,6 +18,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.plugins import event_priority
 
+from sourcepanel.collect import read_page
 from sourcepanel.config import CONFIG_NAME, Repository, load_config
 from sourcepanel.diagnostics import Diagnostic, Level
 from sourcepanel.drift.record import read_record
@@ -102,6 +103,10 @@ def _explained(event: Callable[P, R]) -> Callable[P, R]:
             return event(*args, **kwargs)
         except SourcePanelError as error:
             raise PluginError(f"sourcepanel: {error}") from None
+        except OSError as error:
+            # A full disk, a folder that is read-only: the place says more than where the code was.
+            place = f"{error.filename}: " if error.filename else ""
+            raise PluginError(f"sourcepanel: {place}{error.strerror or error}") from None
 
     call.__name__ = event.__name__
     call.__doc__ = event.__doc__
@@ -168,6 +173,15 @@ def _pin(repository: Repository, table: Mapping[str, str]) -> dict[str, str]:
         "licence_path": repository.license.path,
         "licence_url": f"{repository.url}/blob/{repository.commit}/{repository.license.path}",
     }
+
+
+@_explained
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Before MkDocs reads the pages, which ends in a traceback where one is not UTF-8."""
+    for file in files.documentation_pages():
+        if file.abs_src_path:
+            read_page(Path(file.abs_src_path))
+    return files
 
 
 @_explained

@@ -186,8 +186,10 @@ def test_level_ignore_says_nothing(project: Project):
         (lambda p: p.write("sourcepanel.lock", "{"), "sourcepanel.lock"),
         (lambda p: p.write("docs/chapters.yml", "rounds: 3\n"), "chapters.yml:1: rounds"),
         (lambda p: (p.root / "sourcepanel.toml").unlink(), "sourcepanel.toml: no such file"),
+        (lambda p: (p.root / "docs/index.md").write_bytes(b"# a\n\xe9\n"), "index.md:2: not UTF-8"),
+        (lambda p: p.write("docs/sourcepanel/src", "a file where the panel's data goes"), "sourcepanel/src"),
     ],
-    ids=["config", "lock", "roadmap", "missing"],
+    ids=["config", "lock", "roadmap", "missing", "page", "output"],
 )
 def test_what_cannot_be_read_ends_the_build_in_one_sentence(
     project: Project, break_it: Callable[[Project], None], message: str
