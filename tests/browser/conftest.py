@@ -111,6 +111,16 @@ expect.set_options(timeout=PATIENCE)
 Open = Callable[..., Visit]
 
 
+def at_rest(read: Callable[[], dict[str, Any]], key: str) -> dict[str, Any]:
+    """The first reading that repeats `key` of the one before: kept views get their lines when the browser is idle."""
+    last, now = read(), read()
+    for _ in range(30):
+        if last[key] == now[key]:
+            break
+        last, now = now, read()
+    return now
+
+
 @pytest.fixture
 def visit(chromium: Browser) -> Iterator[Open]:
     """`visit(base, **context options)` makes a fresh context and page at a site; opens nothing yet.

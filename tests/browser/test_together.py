@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import Mode, Open
+from tests.browser.conftest import Mode, Open, at_rest
 from tests.browser.test_moving import follow, moving_site  # noqa: F401
 from tests.browser.test_panel import PHONE, marked, ready
 
@@ -164,15 +164,6 @@ def test_nothing_is_left_of_many_openings_and_pages(http: str, visit: Open) -> N
         found = client.send("Performance.getMetrics")["metrics"]
         return {m["name"]: m["value"] for m in found if m["name"] in ("JSEventListeners", "Nodes", "JSHeapUsedSize")}
 
-    def counts() -> dict[str, float]:
-        """At rest: the views that are kept get their lines when the browser is idle."""
-        last, now = read(), read()
-        for _ in range(30):
-            if last["Nodes"] == now["Nodes"]:
-                break
-            last, now = now, read()
-        return now
-
     def use(opens: int, pages: int) -> None:
         """Open files, and swap the page as instant navigation does, in every mode."""
         page.evaluate(
@@ -204,9 +195,9 @@ def test_nothing_is_left_of_many_openings_and_pages(http: str, visit: Open) -> N
 
     # Both end with the same files, whole rounds of the fifteen places, so that the same views are kept.
     use(30, 5)
-    before = counts()
+    before = at_rest(read, "Nodes")
     use(210, 50)
-    after = counts()
+    after = at_rest(read, "Nodes")
     assert after["JSEventListeners"] <= before["JSEventListeners"] + 5, (before, after)
     assert after["Nodes"] <= before["Nodes"] * 1.05 + 100, (before, after)
     assert after["JSHeapUsedSize"] <= before["JSHeapUsedSize"] * 1.25, (before, after)
