@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from sourcepanel.config import load_config
+from sourcepanel.static_pages import PAGES
 from tests.browser.conftest import MODES, Mode, Open, Visit
 from tests.browser.site_build import ROOT, build, copy_project, mkdocs
 from tests.browser.test_search import ask, hits
@@ -55,9 +56,9 @@ def http(site: Path, publish: Callable[[Path, Mode], str]) -> str:
 
 
 def pages(site: Path) -> list[str]:
-    """All pages but the one for what is not there, whose addresses start at the root of the host."""
+    """All pages that were written, but the one for what is not there: its addresses start at the root of the host."""
     found = sorted(page.relative_to(site).as_posix() for page in site.rglob("*.html"))
-    return [page for page in found if page != "404.html"]
+    return [page for page in found if page != "404.html" and not page.startswith(PAGES)]
 
 
 def open_link(page: Page, place: str = ".md-content") -> None:
@@ -77,6 +78,10 @@ def test_every_page_loads_whole_and_shows_what_is_read_and_its_licence(base: str
         expect(page.locator(".md-copyright")).to_contain_text(PIN.license.holder)
         expect(page).to_have_title(re.compile("🍊 Latent Atlas 🍉"))
     assert len(pages(site)) >= 6
+    plain = sorted((site / PAGES).rglob("*.html"))
+    page = made.goto(plain[0].relative_to(site).as_posix())
+    expect(page.locator("body")).to_contain_text(PIN.license.holder)
+    expect(page.locator("#L1")).to_be_visible()
     # `visit` fails the test on any request that leaves the site and on any complaint in the console.
 
 
