@@ -54,6 +54,8 @@ class Code(StrEnum):
     """A code block repeats lines of the pinned source."""
     RECORD = "record"
     """A structured record in a note is not valid."""
+    UNPROVED = "unproved"
+    """A communication record says what the recorded run it names does not show."""
 
 
 DEFAULT_LEVELS: dict[Code, Level] = dict.fromkeys(Code, Level.WARNING) | {

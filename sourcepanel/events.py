@@ -1,23 +1,19 @@
 """Communication that recorded runs saw, by the line of source that asked for it.
 
-Reads the trace files that the lab writes (schema `latent-atlas/trace`, version 1); of a trace only what points into a
-pinned repository at the pin counts: a run of another version speaks of other lines.
+Of a trace only what points into a pinned repository at the pin counts: a run of another version speaks of other lines.
 """
 
 from __future__ import annotations
 
-import json
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sourcepanel.config import Repository
 from sourcepanel.errors import PageError
-
-SCHEMA = "latent-atlas/trace"
-VERSION = 1
+from sourcepanel.traces import pinned, places, read_data
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,24 +44,17 @@ def read_events(
     """
     found: dict[tuple[str, str], list[LineEvents]] = defaultdict(list)
     for file in sorted(folder.glob("*.json")):
-        try:
-            trace = json.loads(file.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise PageError(f"{file}: no JSON: {error}; record the trace again") from None
-        if not isinstance(trace, dict) or trace.get("schema") != SCHEMA:
-            continue
-        if trace.get("version") != VERSION:
-            raise PageError(f"{file}: a trace of version {trace.get('version')}; this build reads version {VERSION}")
-        repository = _pinned(str(trace.get("source", "")), repositories)
-        if repository is None:
+        trace = read_data(file)
+        repository = pinned(str(trace.get("source", "")), repositories) if trace else None
+        if trace is None or repository is None:
             continue
         readable = file.with_suffix(".txt")
         url = (readable if readable.is_file() else file).relative_to(docs).as_posix()
         try:
-            places = _places(trace)
+            seen = _places(trace)
         except (KeyError, TypeError) as error:
             raise PageError(f"{file}: not a whole trace ({error}); record it again") from None
-        for (path, line), calls in places.items():
+        for (path, line), calls in seen.items():
             rows = tuple((api, group, count) for (api, group), count in calls.most_common())
             found[repository.name, path].append(
                 LineEvents(line=line, trace=file.stem, url=url, command=str(trace["command"]), calls=rows)
@@ -73,26 +62,11 @@ def read_events(
     return {place: tuple(sorted(rows, key=lambda row: (row.line, row.trace))) for place, rows in found.items()}
 
 
-def _pinned(source: str, repositories: Sequence[Repository]) -> Repository | None:
-    """The repository whose pin ran: `Name@commit` or `Name@ref`."""
-    name, _, at = source.partition("@")
-    for repository in repositories:
-        if name == repository.name and at and (at == repository.ref or repository.commit.startswith(at)):
-            return repository
-    return None
-
-
 def _places(trace: Mapping[str, Any]) -> dict[tuple[str, int], Counter[tuple[str, str]]]:
     found: dict[tuple[str, int], Counter[tuple[str, str]]] = defaultdict(Counter)
     for rank in trace["ranks"]:
         for event in rank["events"]:
             call = (event["api"], trace["groups"][event["group"]]["name"])
-            for path, line in _sites(event):
+            for path, line in places(event):
                 found[path, line][call] += 1
     return found
-
-
-def _sites(event: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
-    """The line that asked, and behind a helper the lines that asked the helper; each once."""
-    sites = [event["site"], *event.get("stack", ())]
-    yield from dict.fromkeys((site["path"], site["line"]) for site in sites if site)

@@ -42,6 +42,9 @@ Resolve = Callable[[Reference | Finding], Target | None]
 LINE_ATTRIBUTE = "data-sp-line"
 """Set by an extension on an element it makes of a fenced block: the block's line in the Markdown it was given."""
 
+MADE_ATTRIBUTE = "data-sp-made"
+"""Set by an extension on a link that it made itself from facts (`fact_link`): no reference of the page."""
+
 _ESCAPED = re.compile("\x02([0-9]{1,7})\x03")
 
 
@@ -106,6 +109,14 @@ def link_element(
     return element
 
 
+def fact_link(target: Target, *, text: str, repositories: Sequence[Repository], language: str) -> Element:
+    """A link that no author wrote, to a place that a build found itself: it opens the panel, and is in no lock."""
+    element = Element("a", {"href": target.href, MADE_ATTRIBUTE: ""})
+    element.text = AtomicString(text)
+    element.attrib |= _opening(target, ["sp-link"], [], repositories=repositories, language=language)
+    return element
+
+
 def decorate(
     attributes: Attributes,
     found: Reference | Finding,
@@ -116,21 +127,27 @@ def decorate(
 ) -> Attributes:
     """The attributes of an `<a>` with all that the panel's script and style sheet read; its own are kept."""
     names = ["sp-link"] if target else ["sp-link", "sp-broken"]
-    new = {"class": " ".join([*names, *attributes.get("class", "").split()])}
-    table = strings(language)
-    if target is None:
-        problem = found.problem if isinstance(found, Finding) else None
-        message = problem.reason if isinstance(problem, MalformedLink) else found.raw
-        said = [table["link.broken"].format(message=message)]
-    else:
-        repository = next(r for r in repositories if r.name == target.repository)
-        new |= {"data-src": target.key, "data-kind": target.kind}
-        if target.symbol:
-            new["data-symbol"] = target.symbol
-        verified = table["link.verified"].format(ref=repository.ref, short=repository.commit[:8])
-        said = [target.key.removeprefix(f"{target.repository}/") or "/", verified]
+    names += attributes.get("class", "").split()
     own = [attributes["title"]] if attributes.get("title") else []
-    return {**attributes, **new, "title": " · ".join([*own, *said])}
+    if target is not None:
+        return {**attributes, **_opening(target, names, own, repositories=repositories, language=language)}
+    problem = found.problem if isinstance(found, Finding) else None
+    message = problem.reason if isinstance(problem, MalformedLink) else found.raw
+    said = strings(language)["link.broken"].format(message=message)
+    return {**attributes, "class": " ".join(names), "title": " · ".join([*own, said])}
+
+
+def _opening(
+    target: Target, names: Sequence[str], said: Sequence[str], *, repositories: Sequence[Repository], language: str
+) -> Attributes:
+    """What the panel reads of a link that it can open."""
+    repository = next(r for r in repositories if r.name == target.repository)
+    new = {"class": " ".join(names), "data-src": target.key, "data-kind": target.kind}
+    if target.symbol:
+        new["data-symbol"] = target.symbol
+    verified = strings(language)["link.verified"].format(ref=repository.ref, short=repository.commit[:8])
+    place = target.key.removeprefix(f"{target.repository}/") or "/"
+    return {**new, "title": " · ".join([*said, place, verified])}
 
 
 class _Marker(Preprocessor):
@@ -177,7 +194,7 @@ class _Links(Treeprocessor):
         for index, child in enumerate(parent):
             outer = self._after
             self._after = int(child.attrib.pop(LINE_ATTRIBUTE, outer))
-            if child.tag == "a" and child.get("href"):
+            if child.tag == "a" and child.get("href") and child.attrib.pop(MADE_ATTRIBUTE, None) is None:
                 self._link(child)
             elif child.tag == "code" and not linked and (made := self._code(child)) is not None:
                 parent[index] = made

@@ -121,10 +121,7 @@ def _open_project(path: Path) -> tuple[Project, NoteChecks]:
     state = (path, path.read_bytes(), lock.read_bytes() if lock.is_file() else None)
     if _kept is None or _kept[0] != state:
         project = Project.open(path, notify=_log.info)
-        notes = NoteChecks(
-            project.config, snapshots=lambda: [s.snapshot for s in project.sources.values()], notify=_log.info
-        )
-        _kept = (state, project, notes)
+        _kept = (state, project, project.note_checks())
     return _kept[1], _kept[2]
 
 
@@ -141,7 +138,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     # MkDocs types these as names, and hands them to Markdown, which takes instances too.
     extensions: list[Any] = config.markdown_extensions
     extensions += [
-        NotesExtension.of(project.config, page=lambda: build.page.name, language=language),
+        NotesExtension.of(project.config, page=lambda: build.page.name, evidence=project.evidence, language=language),
         SourcePanelExtension(
             project.config.repositories,
             lambda: build.page,

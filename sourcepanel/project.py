@@ -16,6 +16,7 @@ from sourcepanel.journal import recover
 from sourcepanel.ledger import LOCK
 from sourcepanel.lock import Lock, entry_place, read_lock
 from sourcepanel.notes.checks import NoteChecks
+from sourcepanel.notes.evidence import Evidence
 from sourcepanel.notes.extension import NotesExtension
 from sourcepanel.pagecheck import PageCheck, PageReport
 from sourcepanel.reference import Target
@@ -145,6 +146,20 @@ class Project:
         """What resolves references; its answers hold for the whole life of the project."""
         return Verifier(self.sources, level=self.config.level)
 
+    @cached_property
+    def evidence(self) -> Evidence:
+        """What the records of notes are held against: recorded runs, and the source at the pin."""
+        return Evidence.of(self.config, find=lambda ref: self.verifier.place(ref).target)
+
+    def note_checks(self) -> NoteChecks:
+        """The checks of what a page says, beside those of its references."""
+        return NoteChecks(
+            self.config,
+            snapshots=lambda: [source.snapshot for source in self.sources.values()],
+            evidence=self.evidence,
+            notify=self.notify,
+        )
+
     def text(self, page: str) -> str:
         """A page's text; raises `PageError`."""
         if page in self.texts:
@@ -239,11 +254,9 @@ class _Reader:
         self._notes = notes
         self._name = ""
         config = project.config
-        extension = NotesExtension.of(config, page=lambda: self._name)
+        extension = NotesExtension.of(config, page=lambda: self._name, evidence=project.evidence)
         self._pages = PageReader(config, exists=project.exists, extensions=[extension])
-        self._checks = NoteChecks(
-            config, snapshots=lambda: [source.snapshot for source in project.sources.values()], notify=project.notify
-        )
+        self._checks = project.note_checks()
 
     def read(self, name: str, *, seen: Notify) -> PageReport:
         self._name = name

@@ -44,7 +44,12 @@ class StandaloneExtension(SourcePanelExtension):
     def extendMarkdown(self, md: Markdown) -> None:  # noqa: N802 - Python-Markdown's name
         """Learn the page before its lines are marked, tell the findings when it is done; records as in any build."""
         super().extendMarkdown(md)
-        notes = NotesExtension.of(self.project.config, page=lambda: self._page.name, language=self.language)
+        notes = NotesExtension.of(
+            self.project.config,
+            page=lambda: self._page.name,
+            evidence=self.project.evidence,
+            language=self.language,
+        )
         notes.extendMarkdown(md)
         md.preprocessors.register(_Begin(md, self), "sourcepanel-page", 101)
         md.treeprocessors.register(_End(md, self), "sourcepanel-page", 19.9)

@@ -41,6 +41,7 @@ LAYERS = (
     "locate",
     "markdown",
     "collect",
+    "traces",
     "notes",
     "names",
     "verify",

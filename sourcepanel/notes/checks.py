@@ -9,6 +9,7 @@ from functools import cached_property
 from sourcepanel.config import Config
 from sourcepanel.diagnostics import Diagnostic, Level
 from sourcepanel.notes.code_blocks import check_code_blocks
+from sourcepanel.notes.evidence import Evidence
 from sourcepanel.notes.finding import Finding
 from sourcepanel.notes.records import check_records
 from sourcepanel.notes.source_index import SourceIndex, open_index
@@ -20,10 +21,16 @@ class NoteChecks:
     """The checks of one site; the index of the source is made when the first page is checked."""
 
     def __init__(
-        self, config: Config, *, snapshots: Callable[[], Iterable[Snapshot]], notify: Callable[[str], None]
+        self,
+        config: Config,
+        *,
+        snapshots: Callable[[], Iterable[Snapshot]],
+        evidence: Evidence,
+        notify: Callable[[str], None],
     ) -> None:
         self._config = config
         self._snapshots = snapshots
+        self._evidence = evidence
         self._notify = notify
 
     @cached_property
@@ -46,7 +53,7 @@ class NoteChecks:
     def _findings(self, page: str, text: str) -> Iterator[Finding]:
         if self.is_note(page):
             yield from check_template(text, headings=self._config.notes.headings)
-        yield from check_records(text)
+        yield from check_records(text, evidence=self._evidence)
         for index in self._indexes:
             yield from check_code_blocks(text, index=index)
 

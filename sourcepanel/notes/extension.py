@@ -20,8 +20,13 @@ from markdown.util import ETX, STX
 
 from sourcepanel.config import Config
 from sourcepanel.markdown import LINE_ATTRIBUTE
-from sourcepanel.notes.outline import read_outline
-from sourcepanel.notes.records import FunctionRecord, Item, is_record, parse_record
+from sourcepanel.notes.communication_table import CommunicationTable, reference
+from sourcepanel.notes.communications import COMMUNICATIONS
+from sourcepanel.notes.evidence import Evidence
+from sourcepanel.notes.finding import Finding
+from sourcepanel.notes.function_records import FUNCTIONS, FunctionRecord, Item
+from sourcepanel.notes.outline import Fence, read_outline
+from sourcepanel.notes.proof import Proof, prove
 from sourcepanel.notes.roadmap import MARK, Roadmap, Round, load_roadmap
 from sourcepanel.strings import strings
 
@@ -29,7 +34,7 @@ _MARK = re.compile(f"^{STX}note:(\\d+){ETX}$")
 
 
 class NotesExtension(Extension):
-    """Function records and the roadmap's tables."""
+    """Records and the roadmap's tables."""
 
     def __init__(
         self,
@@ -39,6 +44,8 @@ class NotesExtension(Extension):
         note_exists: Callable[[str], bool],
         script_exists: Callable[[str], bool],
         strings: Mapping[str, str],
+        evidence: Evidence | None = None,
+        language: str = "zh",
     ) -> None:
         """`page` names the page being read, relative to the docs folder; the others answer for paths of the roadmap."""
         super().__init__()
@@ -47,9 +54,11 @@ class NotesExtension(Extension):
         self.note_exists = note_exists
         self.script_exists = script_exists
         self.strings = strings
+        self.evidence = evidence or Evidence()
+        self.language = language
 
     @classmethod
-    def of(cls, config: Config, *, page: Callable[[], str], language: str = "zh") -> NotesExtension:
+    def of(cls, config: Config, *, page: Callable[[], str], evidence: Evidence, language: str = "zh") -> NotesExtension:
         """The extension of a site; raises `ConfigError` when its roadmap cannot be read."""
         docs = config.path(config.docs)
         return cls(
@@ -58,6 +67,8 @@ class NotesExtension(Extension):
             note_exists=lambda note: (docs / note).is_file(),
             script_exists=lambda script: (config.root / script).is_file(),
             strings=strings(language),
+            evidence=evidence,
+            language=language,
         )
 
     def extendMarkdown(self, md: Markdown) -> None:  # noqa: N802 - Python-Markdown's name
@@ -68,13 +79,37 @@ class NotesExtension(Extension):
 
     def record(self, body: Sequence[str]) -> Element:
         """A function record as an element; an invalid one as a box."""
-        record, findings = parse_record(body, line=0)
-        if record is None:
-            box = Element("div", {"class": "note-invalid"})
-            for finding in findings:
-                SubElement(box, "p").text = f"{self.strings['note.invalid']} {_plain(finding.message)}"
-            return box
-        return self._record_table(record)
+        parsed = FUNCTIONS.read(body, line=0)
+        return self._record_table(parsed.record) if parsed.record else self._invalid(parsed.findings)
+
+    def communications(self, fences: Sequence[Fence]) -> Element:
+        """Communication records that stand together, as one table; what is not valid or not proved as a box."""
+        box = Element("div")
+        proofs: list[tuple[int, Proof]] = []
+        for fence in fences:
+            parsed = COMMUNICATIONS.read(fence.body, line=fence.line)
+            proof = prove(parsed, evidence=self.evidence) if parsed.record else None
+            if isinstance(proof, Proof):
+                proofs.append((fence.line, proof))
+            else:
+                invalid = self._invalid([proof] if proof else parsed.findings)
+                # What the record points at is a reference of the page all the same, and checked like any other.
+                if parsed.record and not self.evidence.is_own(parsed.record.issued_by):
+                    issuer = SubElement(invalid, "p", {LINE_ATTRIBUTE: str(fence.line)})
+                    issuer.text = reference(parsed.record.issued_by)
+                box.append(invalid)
+        if proofs:
+            table = CommunicationTable(
+                page=self.page(), evidence=self.evidence, strings=self.strings, language=self.language
+            )
+            box.append(table.element(proofs))
+        return box
+
+    def _invalid(self, findings: Sequence[Finding]) -> Element:
+        box = Element("div", {"class": "note-invalid"})
+        for finding in findings:
+            SubElement(box, "p").text = f"{self.strings['note.invalid']} {_plain(finding.message)}"
+        return box
 
     def _record_table(self, record: FunctionRecord) -> Element:
         box = Element("div", {"class": "function-record"})
@@ -146,16 +181,29 @@ class _Extract(Preprocessor):
         self._blocks.clear()
         out = list(lines)
         fenced: set[int] = set()
+        together: list[Fence] = []
         for fence in read_outline("\n".join(lines)).fences:
             fenced.update(range(fence.line, fence.end + 1))
-            if is_record(fence) and fence.end > fence.line:
-                filled = [""] * (fence.end - fence.line + 1)
-                filled[1] = self._put(self._extension.record(fence.body), fence.line, fence.indent)
-                out[fence.line - 1 : fence.end] = filled
+            if FUNCTIONS.is_in(fence) and fence.end > fence.line:
+                self._replace(out, [fence], self._extension.record(fence.body))
+            elif COMMUNICATIONS.is_in(fence) and fence.end > fence.line:
+                if together and not _stand_together(together[-1], fence, lines):
+                    self._replace(out, together, self._extension.communications(together))
+                    together = []
+                together.append(fence)
+        if together:
+            self._replace(out, together, self._extension.communications(together))
         for number, line in enumerate(lines):
             if number + 1 not in fenced and (hit := MARK.match(line)):
                 out[number] = self._put(self._extension.round(int(hit[1])), number + 1, "")
         return out
+
+    def _replace(self, lines: list[str], fences: Sequence[Fence], block: Element) -> None:
+        """Put the block in the place of these fences, which follow each other."""
+        first, last = fences[0], fences[-1]
+        filled = [""] * (last.end - first.line + 1)
+        filled[1] = self._put(block, first.line, first.indent)
+        lines[first.line - 1 : last.end] = filled
 
     def _put(self, block: Element, line: int, indent: str) -> str:
         block.set(LINE_ATTRIBUTE, str(line))
@@ -177,6 +225,11 @@ class _Insert(BlockProcessor):
         hit = _MARK.match(blocks.pop(0).rstrip())
         assert hit is not None
         parent.append(self._blocks[int(hit[1])])
+
+
+def _stand_together(first: Fence, second: Fence, lines: Sequence[str]) -> bool:
+    """Whether nothing stands between two fences of one depth."""
+    return first.indent == second.indent and not "".join(lines[first.end : second.line - 1]).strip("> \t")
 
 
 def _code(name: str) -> str:

@@ -17,6 +17,8 @@ from mkdocs.exceptions import Abort
 
 from sourcepanel import mkdocs_adapter
 from sourcepanel.cli import main as cli
+from sourcepanel.config import load_config as read_config
+from tests.support.runs import call, run, write_run
 from tests.support.tiny import TinyRepo, write_config
 
 HOOKS = Path(__file__).resolve().parents[2] / "hooks"
@@ -34,6 +36,22 @@ rounds:
 {chapters}"""
 CHAPTER = """\
       - {{number: {n}, title: T{n}, note: notes/{n}.md, script: runnable/{n}.py, record: 记 {n}}}
+"""
+COMMUNICATION = """
+```yaml communication-record
+title: 一次 all-reduce
+api: all_reduce
+group: tp
+phase: forward
+dtype: float32
+before: "[s, b, h]"
+after: "[s, b, h]"
+count: 1
+ranks: all
+semantics: 合并 partial output
+issued_by: tiny/training.py::train_step
+trace: run
+```
 """
 
 
@@ -295,3 +313,22 @@ def test_the_hook_names_every_event_of_the_adapter_and_does_nothing_else():
     named = {alias.name for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names}
     assert named == events
     assert {type(node) for node in tree.body} <= {ast.Expr, ast.ImportFrom, ast.Assign}
+
+
+def test_a_communication_record_that_its_run_does_not_show_fails_the_build(project: Project):
+    config = project.root / "sourcepanel.toml"
+    config.write_text('traces = "traces"\n' + config.read_text(encoding="utf-8"), encoding="utf-8")
+    commit = read_config(config).repositories[0].commit
+    write_run(project.root / "docs/traces", "run", run({0: [call(("tiny/training.py", 38))]}, source=f"tiny@{commit}"))
+    project.write("docs/index.md", PAGE + COMMUNICATION)
+    project.lock()
+    assert project.build(strict=True) == []
+    html = project.read("index.html")
+    assert 'data-src="tiny/tiny/training.py#L38"' in html, "the line that made the call opens too"
+    assert "[s, b, h] = [8, 2, 6]" in html
+    assert "training.py#L38" not in (project.root / "sourcepanel.lock").read_text(encoding="utf-8")
+    project.write("docs/index.md", (PAGE + COMMUNICATION).replace("[s, b, h]", "[s, h, b]"))
+    with pytest.raises(Abort):
+        project.build(strict=True)
+    (told,) = project.told()
+    assert told.startswith("index.md:10: the trace run shows no forward all_reduce tp [8, 6, 2]")

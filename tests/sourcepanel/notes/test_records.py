@@ -5,8 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sourcepanel.notes.evidence import Evidence
 from sourcepanel.notes.extension import NotesExtension
-from sourcepanel.notes.records import FunctionRecord, check_records, parse_record
+from sourcepanel.notes.function_records import FUNCTIONS, FunctionRecord
+from sourcepanel.notes.records import check_records
 from sourcepanel.notes.roadmap import Roadmap
 from sourcepanel.strings import strings
 from tests.support.golden import Golden
@@ -30,7 +32,7 @@ def record(**changes: str | None) -> str:
 
 
 def found(text: str) -> list[tuple[int, str, str]]:
-    return [(f.line, f.message, f.fix) for f in check_records(text)]
+    return [(f.line, f.message, f.fix) for f in check_records(text, evidence=Evidence())]
 
 
 def render(text: str) -> str:
@@ -92,7 +94,7 @@ def test_a_misspelt_fence_is_told():
 
 
 def test_a_bare_reference_is_a_name_and_a_text_is_not():
-    parsed, _ = parse_record(record().split("\n")[3:-2], line=3)
+    parsed = FUNCTIONS.read(record().split("\n")[3:-2], line=3).record
     assert isinstance(parsed, FunctionRecord)
     assert [(i.name, i.text) for i in parsed.core] == [("tiny/core.py::step", "走一步"), ("tiny/core.py::other", "")]
     assert [(i.name, i.text) for i in parsed.outputs] == [("", "无返回值")]
@@ -145,7 +147,7 @@ def test_a_page_is_not_shown_the_records_of_the_one_before():
 @given(st.text(alphabet="abc:-[]{}`'\"\n #none|>&*!?", max_size=120))
 def test_no_yaml_crashes_it(body: str):
     text = f"```yaml function-record\n{body}\n```\n"
-    check_records(text)
-    for finding in check_records(text):
+    check_records(text, evidence=Evidence())
+    for finding in check_records(text, evidence=Evidence()):
         assert finding.line >= 1
     render(text)
