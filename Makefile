@@ -78,7 +78,7 @@ megatron: ## Run the real Megatron at the pin on CPU: make megatron TP=2 PP=2 DP
 	$(call setup,megatron)
 	$(BIN)/python -m runnable.megatron_cpu --tp $(TP) --pp $(PP) --dp $(DP) $(ARGS)
 
-rank: ## What one rank of a large job sends: make rank RANK=137 TP=8 PP=4 DP=16 ARGS='--heads 8 --layers 32 --microbatches 64'
+rank: ## What one rank of a large job sends: make rank RANK=137 TP=8 PP=4 DP=16 ARGS='--heads 8 --layers 32 --global-batch 128'
 	$(call setup,megatron)
 	$(BIN)/python -m runnable.megatron_cpu --tp $(TP) --pp $(PP) --dp $(DP) --only $(RANK) $(ARGS)
 

@@ -32,10 +32,23 @@ RECORDINGS: dict[str, list[str]] = {
     "ch11-interleaved": ["--np", "4", "--schedule", "interleaved"],
 }
 """Name of the files → arguments of the chapter's script."""
+_SMALL = [
+    *("--layers", "2", "--hidden", "12", "--heads", "4", "--seq", "8", "--vocab", "100", "--micro-batch", "2"),
+]
+_EXAMPLE = ["--tp", "2", "--dp", "2", *_SMALL, "--global-batch", "16"]
+"""The worked example of note 01."""
 MEGATRON: dict[str, list[str]] = {
-    "megatron": ["--tp", "2", "--pp", "2", "--dp", "2"],
+    "megatron": ["--tp", "2", "--pp", "2", "--dp", "2", "--picture"],
+    "megatron-tp2dp2": [*_EXAMPLE, "--mask"],
+    "megatron-dist-opt": [*_EXAMPLE, "--dist-opt"],
+    "megatron-dist-opt-overlap": [
+        *(*_EXAMPLE[:-1], "8", "--dist-opt", "--overlap", "--steps", "2", "--", "--ddp-bucket-size", "1000"),
+    ],
+    "megatron-sp": ["--tp", "2", *_SMALL, "--global-batch", "8", "--sp"],
+    "megatron-checkpoint": [*_EXAMPLE, "--adam", "--trace", "checkpoint"],
+    "megatron-setup": ["--tp", "2", "--pp", "2", *_SMALL, "--trace", "setup"],
     "megatron-rank": [
-        *("--tp", "8", "--pp", "4", "--dp", "16", "--heads", "8", "--layers", "32", "--microbatches", "64"),
+        *("--tp", "8", "--pp", "4", "--dp", "16", "--heads", "8", "--layers", "32", "--global-batch", "128"),
         *("--only", "137"),
     ],
 }
@@ -48,12 +61,13 @@ def main(argv: list[str]) -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"默认全部：{', '.join([*RECORDINGS, *MEGATRON])}")
     parser.add_argument("--to", type=Path, default=TRACES)
     args = parser.parse_args(argv)
-    known = {name: [str(scripts()[name[2:4]]), *argv] for name, argv in RECORDINGS.items()}
-    known |= {name: ["-m", "runnable.megatron_cpu", *argv] for name, argv in MEGATRON.items()}
+    known = {name: ([str(scripts()[name[2:4]])], argv) for name, argv in RECORDINGS.items()}
+    known |= {name: (["-m", "runnable.megatron_cpu"], argv) for name, argv in MEGATRON.items()}
     if unknown := [name for name in args.names if name not in known]:
         parser.error(f"没有 {', '.join(unknown)}；可用：{', '.join(known)}")
     for name in args.names or known:
-        command = [sys.executable, *known[name], "--out", str(args.to.resolve() / name)]
+        program, argv = known[name]
+        command = [sys.executable, *program, "--out", str(args.to.resolve() / name), *argv]
         done = subprocess.run(command, stdout=subprocess.PIPE, cwd=ROOT)
         print(f"{'✓' if done.returncode == 0 else '✗'} {name}", flush=True)
         if done.returncode:

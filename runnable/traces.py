@@ -21,7 +21,7 @@ Phase = Literal[
 ]
 Kind = Literal[
     "all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce", "gather", "scatter", "all_to_all", "send",
-    "recv", "barrier",
+    "recv", "barrier", "new_group",
 ]  # fmt: skip
 
 

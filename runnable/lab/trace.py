@@ -21,13 +21,13 @@ import torch.distributed as dist
 from torch.distributed import distributed_c10d as c10d
 
 from runnable.lab.ranks import SHORT
-from runnable.traces import Event, Group, Phase, RankTrace, Site, Tensor
+from runnable.traces import Event, Group, Kind, Phase, RankTrace, Site, Tensor
 
 ROOT = Path(__file__).resolve().parents[2]
 _LAB = str(Path(__file__).resolve().parent)
 
 # Method → (kind, position of the tensors put in, position of those got out).
-_METHODS: dict[str, tuple[str, int | None, int | None]] = {
+_METHODS: dict[str, tuple[Kind, int | None, int | None]] = {
     "allreduce": ("all_reduce", 0, 0),
     "allreduce_coalesced": ("all_reduce", 0, 0),
     "broadcast": ("broadcast", 0, 0),
@@ -77,8 +77,9 @@ class Tracer:
     """Folders inside the trees that only carry calls on."""
     helpers: frozenset[str] = frozenset()
     """Functions of the trees that only pass a call on: the callers of such a line are kept in `Event.stack`."""
-    describe: Callable[[str], Phase | None] = lambda function: None
-    """Phase by the name of a function on the stack, for a program that does not use `phase()`."""
+    describe: Callable[[str, Kind, int | None], Phase | None] = lambda function, kind, peer: None
+    """Phase by the name of a function on the stack, for a program that does not use `phase()`; of a call of this kind
+    with this peer."""
     events: list[Event] = field(default_factory=list)
     spans: list[Span] = field(default_factory=list)
     groups: dict[str, Group] = field(default_factory=dict)
@@ -88,6 +89,7 @@ class Tracer:
     _marks: list[tuple[Phase, str]] = field(default_factory=list)
     _inside: bool = False
     _saved: dict[str, Any] = field(default_factory=dict)
+    _undo: list[Callable[[], None]] = field(default_factory=list)
     _known: dict[CodeType, str | None] = field(default_factory=dict)
 
     def install(self) -> None:
@@ -99,11 +101,29 @@ class Tracer:
                 self._saved[name] = vars(dist.ProcessGroup)[name]
                 setattr(dist.ProcessGroup, name, self._wrap(name, original))
 
+    def watch_groups(self) -> None:
+        """Record too which groups are made: a call that every rank makes, members or not. For calls by module name."""
+        make = dist.new_group
+
+        def new_group(ranks: Sequence[int] | None = None, *args: Any, **kwargs: Any) -> Any:
+            if self.on:
+                members = tuple(range(dist.get_world_size()) if ranks is None else ranks)
+                _, stack, _ = self._walk(sys._getframe(1))
+                key = self._known_group(str(kwargs.get("group_desc")), members)
+                self._add("new_group", "new_group", key, stack)
+            with self.paused():
+                return make(ranks, *args, **kwargs)
+
+        dist.new_group = new_group
+        self._undo.append(lambda: setattr(dist, "new_group", make))
+
     def remove(self) -> None:
-        """Undo `install`."""
+        """Undo `install` and `watch_groups`."""
         for name, method in self._saved.items():
             setattr(dist.ProcessGroup, name, method)
         self._saved.clear()
+        while self._undo:
+            self._undo.pop()()
 
     @contextmanager
     def phase(self, name: Phase) -> Iterator[None]:
@@ -176,49 +196,66 @@ class Tracer:
         return call
 
     def _record(
-        self, kind: str, group: dist.ProcessGroup, given: tuple[Any, ...], put: int | None, got: int | None
+        self, kind: Kind, group: dist.ProcessGroup, given: tuple[Any, ...], put: int | None, got: int | None
     ) -> None:
         before = [] if put is None else list(_tensors(given[put]))
         after = [] if got is None else list(_tensors(given[got]))
         options = next((value for value in given if type(value).__name__.endswith("Options")), None)
         api, stack, waits = self._walk(sys._getframe(2))
-        phase, label = self._marks.pop(0) if self._marks else (self._phase_of(stack), self._label[-1])
+        peer = dist.get_global_rank(group, given[1]) if kind in ("send", "recv") else None
+        self._add(
+            kind,
+            api,
+            self._group(group),
+            stack,
+            before=_shapes(before),
+            after=_shapes(after),
+            bytes_in=sum(t.numel() * t.element_size() for t in before),
+            bytes_out=sum(t.numel() * t.element_size() for t in after),
+            reduce=_operator(options) if kind in ("all_reduce", "reduce_scatter", "reduce") else None,
+            root=dist.get_global_rank(group, options.rootRank)
+            if kind in ("broadcast", "reduce", "gather", "scatter")
+            else None,
+            peer=peer,
+            asynchronous=not waits,
+        )
+
+    def _add(self, kind: Kind, api: str, group: str, stack: list[Site], **more: Any) -> None:
+        if self._marks:
+            phase, label = self._marks.pop(0)
+        else:
+            phase, label = self._phase_of(stack, kind, more.get("peer")), self._label[-1]
         passed = next((i for i, s in enumerate(stack) if s.function.rsplit(".", 1)[-1] not in self.helpers), 0)
+        quiet: dict[str, Any] = {"before": (), "after": (), "bytes_in": 0, "bytes_out": 0}
         self.events.append(
             Event.model_construct(
                 n=len(self.events),
                 kind=kind,
                 api=api,
-                group=self._group(group),
+                group=group,
                 phase=phase,
-                before=_shapes(before),
-                after=_shapes(after),
-                bytes_in=sum(t.numel() * t.element_size() for t in before),
-                bytes_out=sum(t.numel() * t.element_size() for t in after),
-                reduce=_operator(options) if kind in ("all_reduce", "reduce_scatter", "reduce") else None,
-                root=dist.get_global_rank(group, options.rootRank)
-                if kind in ("broadcast", "reduce", "gather", "scatter")
-                else None,
-                peer=dist.get_global_rank(group, given[1]) if kind in ("send", "recv") else None,
-                asynchronous=not waits,
                 label=label,
                 site=stack[0] if stack else None,
                 stack=tuple(stack[passed : passed + 5]) if passed else (),
+                **(quiet | more),
             )
         )
 
-    def _phase_of(self, stack: Sequence[Site]) -> Phase:
-        named = next((p for site in stack if (p := self.describe(site.function.rsplit(".", 1)[-1]))), None)
+    def _phase_of(self, stack: Sequence[Site], kind: Kind, peer: int | None) -> Phase:
+        functions = (site.function.rsplit(".", 1)[-1] for site in stack)
+        named = next((p for name in functions if (p := self.describe(name, kind, peer))), None)
         if named == "recompute":
             return named
         return "backward" if torch._C._current_graph_task_id() != -1 else named or self._phase[-1]
 
     def _group(self, group: dist.ProcessGroup) -> str:
-        ranks = tuple(dist.get_process_group_ranks(group))
-        name = SHORT.get(group.group_desc, group.group_desc)
+        return self._known_group(group.group_desc, tuple(dist.get_process_group_ranks(group)))
+
+    def _known_group(self, desc: str, ranks: tuple[int, ...]) -> str:
+        name = SHORT.get(desc, desc)
         key = f"{name}[{','.join(map(str, ranks))}]"
         if key not in self.groups:
-            self.groups[key] = Group(name=name, desc=group.group_desc, ranks=ranks)
+            self.groups[key] = Group(name=name, desc=desc, ranks=ranks)
         return key
 
     def _walk(self, frame: FrameType | None) -> tuple[str, list[Site], bool]:

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from runnable.lab import draw
 from runnable.lab.prove import lines
-from runnable.lab.ranks import Layout, LayoutError
+from runnable.lab.ranks import LayoutError
 from runnable.lab.report import Report
 from runnable.megatron_cpu import harness, patches
-from runnable.megatron_cpu.driver import SEQ, Run
+from runnable.megatron_cpu.run import Run
 from runnable.traces import write_text
 
 
@@ -28,13 +28,13 @@ def train(args: Namespace, *, command: str) -> int:
     """Run the layout, print its communication, compare with one process."""
     from sourcepanel.errors import SourcePanelError
 
-    run = _run(args)
-    if problem := next(_problems(run, args.rank), None):
+    run = run_of(args)
+    if problem := next(_problems(run, args, args.rank), None):
         print(problem, file=sys.stderr)
         return 2
     report = Report(speaks=True, stable=args.out is not None)
     report.title(f"Megatron-LM core_v0.17.1，未改动，CPU + gloo：TP={run.tp} PP={run.pp} DP={run.dp}")
-    report.rank_map(Layout.data_parallel(dp=run.dp, tp=run.tp, pp=run.pp), ("tp", "dp", "pp"))
+    report.rank_map(run.layout, ("tp", "dp", "pp"))
     try:
         tree = harness.prepare()
         many = harness.execute(run, tree=tree, command=command)
@@ -54,7 +54,7 @@ def train(args: Namespace, *, command: str) -> int:
     passed = not wrong
     if one:
         found = lines(harness.compare_runs(many, one))
-        what = "Adam 一步后的每个参数" if run.dist_opt else "每个梯度、SGD 一步后的每个参数"
+        what = f"{'' if run.dist_opt else '每个梯度、'}{'Adam' if run.adam or run.dist_opt else 'SGD'} 一步后的每个参数"
         report.proof(f"{what}：与单进程的 Megatron 比较（所有 rank、所有层）", found)
         report.say(
             f"loss：{' '.join(f'{x:.5f}' for x in many.losses)}，单进程：{' '.join(f'{x:.5f}' for x in one.losses)}"
@@ -65,14 +65,15 @@ def train(args: Namespace, *, command: str) -> int:
         stem = Path(args.out)
         write_text(stem.with_name(stem.name + ".json"), many.trace.dumps())
         write_text(stem.with_name(stem.name + ".txt"), report.text())
-        write_text(stem.with_name(stem.name + "-comm.svg"), draw.communication(many.trace))
+        if args.picture:
+            write_text(stem.with_name(stem.name + "-comm.svg"), draw.communication(many.trace))
     return 0 if passed else 1
 
 
 def play(args: Namespace, *, command: str) -> int:
     """One rank of a job of any size, alone."""
-    run, report = _run(args), Report(speaks=True, stable=True)
-    if problem := next(_problems(run, args.only), None):
+    run, report = run_of(args), Report(speaks=True, stable=True)
+    if problem := next(_problems(run, args, args.only), None):
         print(problem, file=sys.stderr)
         return 2
     try:
@@ -80,7 +81,7 @@ def play(args: Namespace, *, command: str) -> int:
     except harness.RunFailed as error:
         print(f"{error.log}\n{error}", file=sys.stderr)
         return 3
-    grid = Layout.data_parallel(dp=run.dp, tp=run.tp, pp=run.pp).dense
+    grid = run.layout.dense
     report.title(f"rank {args.only} / {run.world}：{grid.place(args.only)}")
     report.communication(trace, rank=args.only)
     report.say(
@@ -92,25 +93,36 @@ def play(args: Namespace, *, command: str) -> int:
     return 0
 
 
-def _run(args: Namespace) -> Run:
+def run_of(args: Namespace) -> Run:
+    """What the command line asks for."""
+    # A batch that is no whole number of microbatches is told by `_problems` and never runs.
     return Run(
-        tp=args.tp, pp=args.pp, dp=args.dp, vpp=args.vpp, sp=args.sp, dist_opt=args.dist_opt, layers=args.layers,
-        hidden=args.hidden, heads=args.heads, microbatches=args.microbatches, steps=args.steps,
+        tp=args.tp, pp=args.pp, dp=args.dp, vpp=args.vpp, sp=args.sp, dist_opt=args.dist_opt, overlap=args.overlap,
+        layers=args.layers, hidden=args.hidden, ffn=args.ffn, heads=args.heads, groups=args.groups, seq=args.seq,
+        vocab=args.vocab, micro=args.micro_batch, microbatches=args.global_batch // max(1, args.micro_batch),
+        steps=args.steps, mask=args.mask, adam=args.adam, recorded=args.trace, extra=tuple(args.extra),
     )  # fmt: skip
 
 
-def _problems(run: Run, rank: int) -> Iterator[str]:
+def _problems(run: Run, args: Namespace, rank: int) -> Iterator[str]:
     """What Megatron would refuse, told before anything starts."""
     try:
-        Layout(world=run.world, tp=run.tp, pp=run.pp)
+        run.layout  # noqa: B018
     except LayoutError as error:
         yield str(error)
-    if run.heads % run.tp or SEQ % run.tp or run.hidden % run.heads:
-        yield f"--tp {run.tp}：要能整除 {run.heads} 个 head 与 s={SEQ}；--heads 要能整除 --hidden {run.hidden}"
+    counts = ("layers", "hidden", "heads", "seq", "vocab", "micro_batch", "global_batch", "steps", "vpp")
+    if low := [name for name in counts if getattr(args, name) < 1]:
+        yield f"--{low[0].replace('_', '-')} {getattr(args, low[0])}：必须 ≥ 1"
+    elif run.heads % run.tp or run.seq % run.tp or run.hidden % run.heads:
+        yield f"--tp {run.tp}：要能整除 {run.heads} 个 head 与 s={run.seq}；--heads 要能整除 --hidden {run.hidden}"
+    elif run.groups and (run.heads % run.groups or run.groups % run.tp):
+        yield f"--groups {run.groups}：要能整除 {run.heads} 个 head，并被 tp={run.tp} 整除"
+    elif run.vocab % run.tp or (run.ffn or run.tp) % run.tp:
+        yield f"--vocab {run.vocab} 与 --ffn 要能被 tp={run.tp} 整除"
     elif run.layers % (run.pp * run.vpp):
         yield f"--layers {run.layers} 不能被 pp×vpp = {run.pp}×{run.vpp} 整除"
-    elif run.microbatches % run.dp:
-        yield f"--microbatches {run.microbatches} 不能被 dp={run.dp} 整除"
+    elif args.global_batch % (run.micro * run.dp):
+        yield f"--global-batch {args.global_batch} 不能被 micro-batch × dp = {run.micro}×{run.dp} 整除"
     elif run.vpp > 1 and (run.pp < 2 or (run.microbatches // run.dp) % run.pp):
         yield f"interleaved：要 pp ≥ 2，且每个副本的 microbatch 数 {run.microbatches // run.dp} 能被 pp={run.pp} 整除"
     elif run.sp and run.tp == 1:

@@ -85,9 +85,8 @@ def _trace(run: Run, found: Sequence[tuple[Outcome, RankTrace, dict[str, Group]]
         source="Megatron-LM@core_v0.17.1",
         command=command,
         world=run.world,
-        layout={"tp": run.tp, "cp": 1, "ep": 1, "dp": run.dp, "pp": run.pp, "order": "tp-cp-ep-dp-pp"},
-        dims={"s": driver.SEQ, "b": driver.MICRO, "h": run.hidden, "t": run.tp, "tp": run.tp, "pp": run.pp}
-        | {"dp": run.dp, "m": run.microbatches // run.dp, "L": run.layers, "V": driver.VOCAB + 1},
+        layout={"tp": run.tp, "cp": run.cp, "ep": run.ep, "dp": run.dp, "pp": run.pp, "order": run.layout.order},
+        dims=run.dims(),
         groups=dict(sorted(groups.items())),
         ranks=tuple(rank for _, rank, _ in found),
     )
@@ -105,6 +104,7 @@ def _quiet(path: Path) -> None:
 def _rank(run: Run, tree: Path, store: str, results: Path, timeout: float) -> int:
     rank = int(os.environ["RANK"])
     _quiet(results / f"{rank}.log")
+    os.chdir(results)
     launch.use_loopback(run.world)
     record = driver.tracer(str(tree))
     record.on = False
@@ -113,6 +113,7 @@ def _rank(run: Run, tree: Path, store: str, results: Path, timeout: float) -> in
             "gloo", init_method=store, rank=rank, world_size=run.world, timeout=timedelta(seconds=timeout)
         )
         record.install()
+        record.watch_groups()
         outcome = driver.train(run, record)
         found = outcome, record.result(rank), record.groups
         (results / f"{rank}.pickle").write_bytes(pickle.dumps(found))
