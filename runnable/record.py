@@ -45,6 +45,10 @@ MEGATRON: dict[str, list[str]] = {
         *(*_EXAMPLE[:-1], "8", "--dist-opt", "--overlap", "--steps", "2", "--", "--ddp-bucket-size", "1000"),
     ],
     "megatron-sp": ["--tp", "2", *_SMALL, "--global-batch", "8", "--sp"],
+    "megatron-vpp": [
+        *("--pp", "2", "--vpp", "2", "--dp", "2", *_SMALL, "--layers", "4", "--global-batch", "16"),
+        *("--", "--calculate-per-token-loss"),
+    ],
     "megatron-checkpoint": [*_EXAMPLE, "--adam", "--trace", "checkpoint"],
     "megatron-setup": ["--tp", "2", "--pp", "2", *_SMALL, "--trace", "setup"],
     "megatron-rank": [
