@@ -331,4 +331,4 @@ def test_a_communication_record_that_its_run_does_not_show_fails_the_build(proje
     with pytest.raises(Abort):
         project.build(strict=True)
     (told,) = project.told()
-    assert told.startswith("index.md:10: the trace run shows no forward all_reduce tp [8, 6, 2]")
+    assert told.startswith("index.md:11: the trace run shows no forward all_reduce tp [8, 6, 2]")
