@@ -18,11 +18,13 @@ from sourcepanel.lock import Lock, entry_place, read_lock
 from sourcepanel.notes.checks import NoteChecks
 from sourcepanel.notes.evidence import Evidence
 from sourcepanel.notes.extension import NotesExtension
+from sourcepanel.notes.stats import Names, PageStats, page_stats
 from sourcepanel.pagecheck import PageCheck, PageReport
 from sourcepanel.reference import Target
 from sourcepanel.snapshot import Snapshot, open_snapshot
 from sourcepanel.source import Source
-from sourcepanel.verify import Verifier
+from sourcepanel.verify import Verifier, source_of
+from sourcepanel.xref.store import cached_index
 
 Notify = Callable[[str], None]
 
@@ -158,6 +160,24 @@ class Project:
             snapshots=lambda: [source.snapshot for source in self.sources.values()],
             evidence=self.evidence,
             notify=self.notify,
+        )
+
+    @cached_property
+    def names(self) -> Names:
+        """What the sources at hand define."""
+        cache = self.config.cache_dir
+        indexes = (cached_index(source, cache=cache, notify=self.notify) for source in self.sources.values())
+        return Names(definition for index in indexes for definition in index.definitions)
+
+    def stats(self, report: PageReport) -> PageStats:
+        """How much of a page that was checked is proved."""
+        places = {f"{source.repository}:{source.key}" for found in report.found if (source := source_of(found))}
+        return page_stats(
+            self.text(report.page),
+            keys=places,
+            lines={found.line for found in report.found},
+            defined=self.names,
+            evidence=self.evidence,
         )
 
     def text(self, page: str) -> str:

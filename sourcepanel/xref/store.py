@@ -50,6 +50,11 @@ class Index(Mapping[str, FileIndex]):
         """What became of the identifiers of all files."""
         return sum((Counter(index.counts) for index in self.values()), Counter())
 
+    @property
+    def definitions(self) -> Iterator[Definition]:
+        """Everything that any file defines, the files themselves too."""
+        return (self._definition(number) for number in range(len(self._raw)))
+
     def _definition(self, number: int) -> Definition:
         if number not in self._made:
             self._made[number] = Definition(*self._raw[number])

@@ -156,3 +156,17 @@ def test_the_installed_command(root: Path):
     assert "\x1b" not in done.stdout + done.stderr
     version = subprocess.run([sys.executable, "-c", script, "--version"], capture_output=True, text=True, check=True)
     assert "version" in version.stdout
+
+
+def test_stats_count_what_is_said_without_a_reference(root: Path):
+    (root / "docs/notes/02.md").write_text(
+        "- `loss_func` alone\n- `LEARNING_RATE`, see `tiny/training.py::train_step`\n"
+    )
+    run(root, "lock")
+    listed = run(root, "check", "--bare", "notes/02.md")
+    assert listed.stdout.splitlines()[0] == "notes/02.md:1: loss_func"
+    page = json.loads(run(root, "check", "--stats", "--json").stdout)["pages"]["notes/02.md"]
+    assert page["bare"] == [{"line": 1, "end": 1, "names": ["loss_func"]}]
+    assert (page["references"], page["distinct"], page["naming_blocks"], page["bare_blocks"]) == (1, 1, 2, 1)
+    counts = json.loads(run(root, "check", "--stats", "--json").stdout)["counts"]
+    assert (counts["naming_blocks"], counts["bare_blocks"], counts["proved"]) == (3, 1, 0)
