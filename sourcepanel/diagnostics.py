@@ -56,11 +56,14 @@ class Code(StrEnum):
     """A structured record in a note is not valid."""
     UNPROVED = "unproved"
     """A communication record says what the recorded run it names does not show."""
+    NO_OUTPUT = "no-output"
+    """A note takes in no saved output, though its chapter has a program."""
 
 
 DEFAULT_LEVELS: dict[Code, Level] = dict.fromkeys(Code, Level.WARNING) | {
     Code.LEFT_BEHIND: Level.INFO,
     Code.DRIFTED: Level.INFO,
+    Code.NO_OUTPUT: Level.INFO,
 }
 
 

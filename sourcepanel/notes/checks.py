@@ -11,7 +11,9 @@ from sourcepanel.diagnostics import Diagnostic, Level
 from sourcepanel.notes.code_blocks import check_code_blocks
 from sourcepanel.notes.evidence import Evidence
 from sourcepanel.notes.finding import Finding
+from sourcepanel.notes.outputs import check_outputs
 from sourcepanel.notes.records import check_records
+from sourcepanel.notes.roadmap import load_roadmap
 from sourcepanel.notes.source_index import SourceIndex, open_index
 from sourcepanel.notes.template import check_template
 from sourcepanel.snapshot.base import Snapshot
@@ -53,9 +55,16 @@ class NoteChecks:
     def _findings(self, page: str, text: str) -> Iterator[Finding]:
         if self.is_note(page):
             yield from check_template(text, headings=self._config.notes.headings)
+            yield from self._outputs(page, text)
         yield from check_records(text, evidence=self._evidence)
         for index in self._indexes:
             yield from check_code_blocks(text, index=index)
+
+    def _outputs(self, page: str, text: str) -> Iterator[Finding]:
+        config, folder = self._config, self._evidence.traces.folder
+        if config.notes.roadmap is not None:
+            roadmap = load_roadmap(config.path(config.notes.roadmap))
+            yield from check_outputs(page, text, roadmap=roadmap, traces=folder, root=config.root)
 
     def _diagnostic(self, page: str, finding: Finding) -> Diagnostic:
         return Diagnostic(
