@@ -49,6 +49,7 @@ MEGATRON: dict[str, list[str]] = {
         *("--pp", "2", "--vpp", "2", "--dp", "2", *_SMALL, "--layers", "4", "--global-batch", "16"),
         *("--", "--calculate-per-token-loss"),
     ],
+    "megatron-gqa": ["--tp", "4", *_SMALL, "--groups", "2", "--global-batch", "4"],
     "megatron-checkpoint": [*_EXAMPLE, "--adam", "--trace", "checkpoint"],
     "megatron-setup": ["--tp", "2", "--pp", "2", *_SMALL, "--trace", "setup"],
     "megatron-rank": [

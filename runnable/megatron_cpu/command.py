@@ -115,8 +115,8 @@ def _problems(run: Run, args: Namespace, rank: int) -> Iterator[str]:
         yield f"--{low[0].replace('_', '-')} {getattr(args, low[0])}：必须 ≥ 1"
     elif run.heads % run.tp or run.seq % run.tp or run.hidden % run.heads:
         yield f"--tp {run.tp}：要能整除 {run.heads} 个 head 与 s={run.seq}；--heads 要能整除 --hidden {run.hidden}"
-    elif run.groups and (run.heads % run.groups or run.groups % run.tp):
-        yield f"--groups {run.groups}：要能整除 {run.heads} 个 head，并被 tp={run.tp} 整除"
+    elif run.groups and (run.heads % run.groups or (run.groups % run.tp and run.tp % run.groups)):
+        yield f"--groups {run.groups}：要能整除 {run.heads} 个 head，并与 tp={run.tp} 一个整除另一个"
     elif run.vocab % run.tp or (run.ffn or run.tp) % run.tp:
         yield f"--vocab {run.vocab} 与 --ffn 要能被 tp={run.tp} 整除"
     elif run.layers % (run.pp * run.vpp):

@@ -239,6 +239,7 @@ def test_a_rank_of_a_large_job():
         (("--seq", "0"), "--seq 0：必须 ≥ 1"),
         (("--tp", "2", "--vocab", "101"), "--vocab 101"),
         (("--groups", "3"), "--groups 3"),
+        (("--tp", "4", "--heads", "12", "--hidden", "36", "--groups", "6"), "与 tp=4 一个整除另一个"),
     ],
 )
 def test_layouts_that_do_not_fit_are_told_at_once(argv, says):
