@@ -19,6 +19,7 @@ TRACES = ROOT / "docs" / "traces"
 RECORDINGS: dict[str, list[str]] = {
     "ch01": ["--np", "4"],
     "ch02": ["--np", "4", "--tp", "2", "--pp", "2"],
+    "ch02-moe": ["--np", "4", "--pp", "2", "--ep", "2"],
     "ch02-16": ["--np", "1", "--world", "16", "--tp", "2", "--pp", "4"],
     "ch03": ["--np", "4"],
     "ch04": ["--np", "4"],
