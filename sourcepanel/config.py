@@ -112,6 +112,8 @@ class Notes(_Table):
     """Second-level headings that each such page has, in this order."""
     roadmap: Path | None = None
     """YAML file of rounds and chapters."""
+    glossary: Path | None = None
+    """The page whose fences `yaml glossary` hold the site's terms."""
     note_template: Path | None = None
     """What `sourcepanel new` writes: text with `{number}`, `{title}`, `{headings}`, `{question}`, `{script}` …"""
     script_template: Path | None = None

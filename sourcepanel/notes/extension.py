@@ -25,6 +25,9 @@ from sourcepanel.notes.communications import COMMUNICATIONS
 from sourcepanel.notes.evidence import Evidence
 from sourcepanel.notes.finding import Finding
 from sourcepanel.notes.function_records import FUNCTIONS, FunctionRecord, Item
+from sourcepanel.notes.glossary import Glossary, is_glossary, load_glossary, read_terms
+from sourcepanel.notes.glossary_links import GlossaryLinks
+from sourcepanel.notes.glossary_table import glossary_table
 from sourcepanel.notes.outline import Fence, read_outline
 from sourcepanel.notes.proof import Proof, prove
 from sourcepanel.notes.roadmap import MARK, Roadmap, Round, load_roadmap
@@ -45,6 +48,7 @@ class NotesExtension(Extension):
         script_exists: Callable[[str], bool],
         strings: Mapping[str, str],
         evidence: Evidence | None = None,
+        glossary: Glossary | None = None,
         language: str = "zh",
     ) -> None:
         """`page` names the page being read, relative to the docs folder; the others answer for paths of the roadmap."""
@@ -55,6 +59,7 @@ class NotesExtension(Extension):
         self.script_exists = script_exists
         self.strings = strings
         self.evidence = evidence or Evidence()
+        self.glossary = glossary or Glossary()
         self.language = language
 
     @classmethod
@@ -68,14 +73,17 @@ class NotesExtension(Extension):
             script_exists=lambda script: (config.root / script).is_file(),
             strings=strings(language),
             evidence=evidence,
+            glossary=load_glossary(config.path(config.notes.glossary), docs=docs) if config.notes.glossary else None,
             language=language,
         )
 
     def extendMarkdown(self, md: Markdown) -> None:  # noqa: N802 - Python-Markdown's name
-        """Register before superfences (25) and after white space is normalised (30)."""
+        """Blocks before superfences (25) and after white space is normalised (30); terms when references are links."""
         blocks: list[Element] = []
         md.preprocessors.register(_Extract(md, self, blocks), "sourcepanel-notes", 28)
         md.parser.blockprocessors.register(_Insert(md.parser, blocks), "sourcepanel-notes", 180)
+        links = GlossaryLinks(md, glossary=self.glossary, page=self.page, language=self.language)
+        md.treeprocessors.register(links, "sourcepanel-glossary", 7)
 
     def record(self, body: Sequence[str]) -> Element:
         """A function record as an element; an invalid one as a box."""
@@ -104,6 +112,11 @@ class NotesExtension(Extension):
             )
             box.append(table.element(proofs))
         return box
+
+    def terms(self, fence: Fence) -> Element:
+        """A part of the glossary."""
+        terms, findings = read_terms(fence.body, line=fence.line)
+        return glossary_table(terms, strings=self.strings) if terms else self._invalid(findings)
 
     def _invalid(self, findings: Sequence[Finding]) -> Element:
         box = Element("div", {"class": "note-invalid"})
@@ -186,6 +199,8 @@ class _Extract(Preprocessor):
             fenced.update(range(fence.line, fence.end + 1))
             if FUNCTIONS.is_in(fence) and fence.end > fence.line:
                 self._replace(out, [fence], self._extension.record(fence.body))
+            elif is_glossary(fence) and fence.end > fence.line:
+                self._replace(out, [fence], self._extension.terms(fence))
             elif COMMUNICATIONS.is_in(fence) and fence.end > fence.line:
                 if together and not _stand_together(together[-1], fence, lines):
                     self._replace(out, together, self._extension.communications(together))

@@ -9,6 +9,7 @@ from sourcepanel.notes.evidence import Evidence
 from sourcepanel.notes.fenced_yaml import found
 from sourcepanel.notes.finding import Finding
 from sourcepanel.notes.function_records import FUNCTIONS
+from sourcepanel.notes.glossary import check_glossary
 from sourcepanel.notes.outline import read_outline
 from sourcepanel.notes.proof import check_communications
 
@@ -24,3 +25,4 @@ def check_records(text: str, *, evidence: Evidence) -> Iterator[Finding]:
             elif kind.fence.split()[1] in fence.info:
                 yield found(fence.line, fence.info, f"unknown kind of block `{fence.info}`", f"write ```{kind.fence}")
     yield from check_communications(text, evidence=evidence)
+    yield from check_glossary(text)
