@@ -15,7 +15,6 @@ fetched before and never measured. Writes `bench/build.json` and the section of 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import platform
 import re
@@ -35,6 +34,7 @@ import yaml
 from rich.console import Console
 from rich.table import Table
 
+from bench.results import Section
 from sourcepanel.config import CONFIG_NAME, Config, load_config
 from sourcepanel.lock import read_lock
 from sourcepanel.panel import write_panel
@@ -43,7 +43,7 @@ from sourcepanel.snapshot import open_snapshot
 from sourcepanel.source import Source
 
 ROOT = Path(__file__).resolve().parent.parent
-BEGIN, END = "<!-- build: written by bench/build.py -->", "<!-- build: end -->"
+SECTION = Section("build")
 OURS = re.compile(r"sourcepanel|hooks|overrides", re.I)
 """What in mkdocs.yml belongs to this project and not to plain Material."""
 DERIVED = ("render", "lines", "symbols")
@@ -321,14 +321,6 @@ def markdown(result: dict[str, Any]) -> str:
     )
 
 
-def replace_section(text: str, section: str) -> str:
-    """The page with the part between the marks exchanged; raises when the marks are not there."""
-    if BEGIN not in text or END not in text:
-        raise SystemExit(f"bench/RESULTS.md lacks the lines {BEGIN} and {END}")
-    head, _, rest = text.partition(BEGIN)
-    return f"{head}{BEGIN}\n{section}\n{END}{rest.partition(END)[2]}"
-
-
 def main() -> None:
     """Measure, print, write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -351,9 +343,7 @@ def main() -> None:
     section = markdown(result)
     console.print("\n".join(section.splitlines()[-3:]))
     if not arguments.dry:
-        (ROOT / "bench/build.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-        page = ROOT / "bench/RESULTS.md"
-        page.write_text(replace_section(page.read_text(encoding="utf-8"), section), encoding="utf-8")
+        SECTION.write(section, figures=result)
 
 
 if __name__ == "__main__":

@@ -34,6 +34,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import track
 
+from bench.results import Section
 from sourcepanel.drift.cases import Case, read_cases
 from sourcepanel.drift.judge import GONE, Placement, compare
 from sourcepanel.drift.linemap import FileMap, diff_trees
@@ -43,7 +44,7 @@ from sourcepanel.drift.versions import clone_at
 from sourcepanel.snapshot.git import GitSnapshot, commit_of
 
 ROOT = Path(__file__).resolve().parent.parent
-BEGIN, END = "<!-- drift: written by bench/drift.py -->", "<!-- drift: end -->"
+SECTION = Section("drift")
 SEED = 20260822
 SIZES = (1, 5, 9, 15)
 """Lines of the random ranges that are timed."""
@@ -260,14 +261,6 @@ def markdown(result: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def replace_section(text: str, section: str) -> str:
-    """The text with what stands between the marks replaced."""
-    if BEGIN not in text or END not in text:
-        raise SystemExit(f"bench/RESULTS.md lacks the lines {BEGIN} and {END}")
-    head, _, rest = text.partition(BEGIN)
-    return f"{head}{BEGIN}\n{section}\n{END}{rest.partition(END)[2]}"
-
-
 def main() -> None:
     """Measure, print, write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -303,9 +296,7 @@ def main() -> None:
     section = markdown(result)
     console.print(section, markup=False, soft_wrap=True)
     if not arguments.dry_run:
-        page = ROOT / "bench/RESULTS.md"
-        page.write_text(replace_section(page.read_text(encoding="utf-8"), section), encoding="utf-8")
-        (ROOT / "bench/drift.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+        SECTION.write(section, figures=result)
 
 
 def _is_id(ref: str) -> bool:

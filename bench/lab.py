@@ -38,10 +38,11 @@ import torch.distributed as dist  # noqa: E402
 from torch.nn.functional import gelu, linear  # noqa: E402
 
 from bench.lab_bytes import byte_rows  # noqa: E402
+from bench.results import Section  # noqa: E402
 from runnable.demo import scripts  # noqa: E402
 from runnable.lab import launch  # noqa: E402
 
-BEGIN, END = "<!-- lab: written by bench/lab.py -->", "<!-- lab: end -->"
+SECTION = Section("lab")
 GOAL_SECONDS, GOAL_OVERHEAD = 10.0, 0.18
 SIZES = (2, 4)
 S, B, H, FFN = 256, 2, 512, 2048
@@ -303,14 +304,6 @@ def _spread(values: list[float], digits: int) -> str:
     return f"{statistics.median(values):.{digits}f} ({min(values):.{digits}f}–{max(values):.{digits}f})"
 
 
-def replace_section(text: str, section: str) -> str:
-    """The page with the part between the marks exchanged; raises when the marks are not there."""
-    if BEGIN not in text or END not in text:
-        raise SystemExit(f"bench/RESULTS.md lacks the lines {BEGIN} and {END}")
-    head, _, rest = text.partition(BEGIN)
-    return f"{head}{BEGIN}\n{section}\n{END}{rest.partition(END)[2]}"
-
-
 def main() -> int:
     """Measure, print, write; 1 when a closed form does not hold."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -322,9 +315,7 @@ def main() -> int:
     section = markdown(result)
     print(section)
     if not arguments.dry:
-        page = ROOT / "bench/RESULTS.md"
-        page.write_text(replace_section(page.read_text(encoding="utf-8"), section), encoding="utf-8")
-        (ROOT / "bench/lab.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+        SECTION.write(section, figures=result)
     return 0 if all(row["equal"] for row in result["bytes"]) else 1
 
 

@@ -27,6 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bench.results import Section
 from sourcepanel.config import load_config
 from sourcepanel.lock import read_lock
 from sourcepanel.project import Sources
@@ -40,7 +41,7 @@ from sourcepanel.xref.store import Index, dump
 
 ROOT = Path(__file__).resolve().parent.parent
 SAMPLE = ROOT / "bench/xref_sample.json"
-BEGIN, END = "<!-- xref: written by bench/xref.py -->", "<!-- xref: end -->"
+SECTION = Section("xref")
 SEEDS, WANTED = (20261130, 7), 100
 DISMISSED = ("local", "outside")
 EXTENTS: tuple[Extent, ...] = ("linked", "reachable", "everything")
@@ -254,14 +255,6 @@ def section(result: Mapping[str, Any], samples: Sequence[tuple[str, list[str]]])
     return "\n".join(out)
 
 
-def replace_section(text: str, part: str) -> str:
-    """The page with the part between the marks exchanged; raises when the marks are not there."""
-    if BEGIN not in text or END not in text:
-        raise SystemExit(f"bench/RESULTS.md lacks the lines {BEGIN} and {END}")
-    head, _, rest = text.partition(BEGIN)
-    return f"{head}{BEGIN}\n{part}\n{END}{rest.partition(END)[2]}"
-
-
 def main() -> None:
     """Measure, print, write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -304,8 +297,7 @@ def main() -> None:
     part = section(result, [sampled(*drawn[seed], noted[str(seed)], seed=seed) for seed in SEEDS])
     print(part)
     if not arguments.dry:
-        page = ROOT / "bench/RESULTS.md"
-        page.write_text(replace_section(page.read_text(encoding="utf-8"), part), encoding="utf-8")
+        SECTION.write(part)
 
 
 if __name__ == "__main__":

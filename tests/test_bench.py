@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from pathlib import Path
 
 import pytest
 import yaml
 
+from bench import build as bench
+
 ROOT = Path(__file__).resolve().parent.parent
-
-
-@pytest.fixture(scope="module")
-def bench():
-    spec = importlib.util.spec_from_file_location("bench_build", ROOT / "bench/build.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules[spec.name]
 
 
 CONFIG = """\
@@ -40,7 +30,7 @@ markdown_extensions:
 """
 
 
-def test_plain_material_holds_nothing_of_ours_and_all_the_rest(bench):
+def test_plain_material_holds_nothing_of_ours_and_all_the_rest():
     plain = bench.plain_config(CONFIG)
     text = bench._spelled(plain)
     assert "sourcepanel" not in text
@@ -51,19 +41,19 @@ def test_plain_material_holds_nothing_of_ours_and_all_the_rest(bench):
     assert "pymdownx.superfences.fence_code_format" in text
 
 
-def test_the_real_configuration_still_has_something_to_take_away(bench):
+def test_the_real_configuration_still_has_something_to_take_away():
     text = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     assert bench.OURS.search(text)
     assert not bench.OURS.search(bench._spelled(bench.plain_config(text)))
     assert bench.plain_config(text)["markdown_extensions"]
 
 
-def test_another_theme_is_refused(bench):
+def test_another_theme_is_refused():
     with pytest.raises(SystemExit, match="not material"):
         bench.plain_config(yaml.dump({"theme": {"name": "readthedocs"}}))
 
 
-def test_figures_of_merit(bench):
+def test_figures_of_merit():
     def runs(seconds):
         return [bench.Run(s, s, 1.0, 10) for s in seconds]
 
@@ -75,11 +65,3 @@ def test_figures_of_merit(bench):
     assert result["microseconds_per_line"]["cold"] == pytest.approx(1000)
     result["versions"] = {"mkdocs": "1.6.1"}
     assert "**1.10** (goal ≤ 1.15)" in bench.markdown(result)
-
-
-def test_results_are_written_between_the_marks_only(bench):
-    page = f"before\n{bench.BEGIN}\nold\n{bench.END}\nafter\n"
-    assert bench.replace_section(page, "new") == f"before\n{bench.BEGIN}\nnew\n{bench.END}\nafter\n"
-    with pytest.raises(SystemExit, match="lacks the lines"):
-        bench.replace_section("no marks", "new")
-    bench.replace_section((ROOT / "bench/RESULTS.md").read_text(encoding="utf-8"), "new")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import subprocess
@@ -16,16 +15,6 @@ from sourcepanel.drift.judge import GONE, Placement
 from tests.sourcepanel.drift.site import DATA, LOOP, NEXT, Site, build_site
 
 ROOT = Path(__file__).resolve().parent.parent
-
-
-@pytest.fixture(scope="module")
-def bench():
-    spec = importlib.util.spec_from_file_location("bench_drift", ROOT / "bench/drift.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules[spec.name]
 
 
 @pytest.fixture
@@ -64,7 +53,7 @@ def answer(status: str, path: str | None = "a.py", start: int = 5, end: int = 6)
     ],
 )
 def test_an_answer_counts_as_the_table_says(
-    bench, right: dict[str, Any], given: Placement, ok: int, silent: int
+    right: dict[str, Any], given: Placement, ok: int, silent: int
 ) -> None:
     score = bench.Score()
     score.count(right, given)
@@ -77,7 +66,7 @@ def test_an_answer_counts_as_the_table_says(
      ("two snapshots", True, True), ("history", True, True)],
 )  # fmt: skip
 def test_each_way_follows_what_its_name_claims(
-    bench, site: Site, name: str, inside_edited: bool, in_renamed_file: bool
+    site: Site, name: str, inside_edited: bool, in_renamed_file: bool
 ) -> None:
     """A line below an insertion, and a line of a file that was renamed."""
     pair = bench._pair(site.clone, "v1", "v2")
@@ -108,11 +97,3 @@ def test_the_program_measures_and_prints(site: Site, tmp_path: Path) -> None:
 
 def _environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(ROOT)}
-
-
-def test_only_the_section_between_the_marks_is_written(bench) -> None:
-    text = f"before\n{bench.BEGIN}\nold\n{bench.END}\nafter\n"
-    assert bench.replace_section(text, "new") == text.replace("old", "new")
-    with pytest.raises(SystemExit):
-        bench.replace_section("no marks", "new")
-    assert bench.BEGIN in (ROOT / "bench/RESULTS.md").read_text(encoding="utf-8")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import re
-import sys
 from pathlib import Path
 
 import pytest
 
+from bench import xref as bench
 from sourcepanel.xref.links import Linked
 from sourcepanel.xref.model import Definition
 from tests.sourcepanel.xref.says import source_files
@@ -17,16 +16,6 @@ from tests.sourcepanel.xref.says import source_files
 ROOT = Path(__file__).resolve().parent.parent
 A = Definition("m/a.py", "A.f", "method", 3, 3, 4)
 B = Definition("m/b.py", "", "module")
-
-
-@pytest.fixture(scope="module")
-def bench():
-    spec = importlib.util.spec_from_file_location("bench_xref", ROOT / "bench/xref.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules[spec.name]
 
 
 @pytest.mark.parametrize(
@@ -45,12 +34,12 @@ def bench():
         ("certain", (A,), None, "not checked"),
     ],
 )
-def test_the_verdict_compares_the_answer_with_what_was_read(bench, status, targets, truth, verdict):
+def test_the_verdict_compares_the_answer_with_what_was_read(status, targets, truth, verdict):
     one = bench.Drawn("x.py", "f", Linked(1, 0, 1, status, "call", targets))
     assert bench.verdict(one, truth) == verdict
 
 
-def test_the_same_seed_draws_the_same_and_another_one_others(bench):
+def test_the_same_seed_draws_the_same_and_another_one_others():
     files = source_files({"m/a.py": "def f(): ...\n" + "f()\n" * 300, "n/b.py": "x = 1\nx\n"})
     every = bench.identifiers(files, under="m/")
     assert {one.path for one in every} == {"m/a.py"}
@@ -71,14 +60,11 @@ def test_each_place_of_the_samples_is_a_place_and_each_meaning_a_name():
             assert re.fullmatch(r"outside|open|[\w/]+\.py(::(--)?[\w.-]+)?", truth)
 
 
-def test_the_results_are_written_and_all_checked(bench):
+def test_the_results_are_written_and_all_checked():
     text = (ROOT / "bench/RESULTS.md").read_text(encoding="utf-8")
-    part = text.partition(bench.BEGIN)[2].partition(bench.END)[0]
+    part = bench.SECTION.within(text)
     rows = re.findall(r"^\| [\w/]+\.py:\d+ \| `\w+` \| ([\w ]+) \|$", part, re.M)
     assert len(rows) == 200
     assert set(rows) <= {
         "right", "likely and right", "rightly unresolved", "unresolved though resolvable", "wrong", "likely and wrong",
     }  # fmt: skip
-    assert bench.replace_section(f"a\n{bench.BEGIN}\nold\n{bench.END}\nb", "new").splitlines()[2] == "new"
-    with pytest.raises(SystemExit, match="lacks the lines"):
-        bench.replace_section("no marks", "new")

@@ -1,0 +1,402 @@
+"""How long from a click on a source link until its line is painted: our panel, a naive one, a viewcode page.
+
+`python bench/panel.py --rounds 7` with the extras `site`, `test` and `bench` installed, and a Chromium. All ways run
+in the same session, alternating, each first open in a browser context of its own (nothing cached), at full speed and
+with the processor throttled. Writes `bench/panel.json` and the section of `bench/RESULTS.md` between its marks.
+
+- panel: a page of this engine under Material; the click opens the source panel at the definition.
+- naive: the same page and the same data, every line put in as a row of a table (`naive_panel.js`).
+- viewcode: a click on a `[source]` link of Sphinx's viewcode, which opens the page of that module.
+
+Painted means: the definition's line stands in the window, and the frame that shows it has been produced by the main
+thread; what the compositor does after that is the same for all and not counted. Repeated: the same link once more
+after the panel was closed, or after the viewcode page was left.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import os
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Browser, BrowserContext, CDPSession, Page, sync_playwright
+from rich.console import Console
+from sphinx.application import Sphinx
+from sphinx.pycode import ModuleAnalyzer
+
+from bench.results import Section
+from sourcepanel.config import CONFIG_NAME, load_config
+from sourcepanel.lock import read_lock
+from sourcepanel.project import Sources
+from sourcepanel.source import Source
+from sourcepanel.symbols import Symbol
+
+ROOT = Path(__file__).resolve().parent.parent
+SECTION = Section("panel")
+SMALL, LAYERS = "megatron/core/num_microbatches_calculator.py", "megatron/core/tensor_parallel/layers.py"
+THROTTLES = (1, 4)
+WAYS = ("panel", "naive", "viewcode")
+PACKAGES = ("Sphinx", "mkdocs-material")
+GOALS = {"naive": 10.0, "viewcode": 3.0}
+FLAGS = ("--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-sync")
+
+PROBE = """
+globalThis.untilPainted = (find) => new Promise((done) => {
+  let frames = 0;
+  const look = () => requestAnimationFrame(() => {
+    frames += 1;
+    const box = find()?.getBoundingClientRect();
+    if (!box?.height || box.top < -4 || box.top > innerHeight - 16) return look();
+    // A message posted in a frame is delivered when that frame has been produced.
+    const { port1, port2 } = new MessageChannel();
+    port1.onmessage = () => done({ at: performance.timeOrigin + performance.now(), frames });
+    port2.postMessage(0);
+  });
+  look();
+});
+globalThis.now = () => performance.timeOrigin + performance.now();
+if (location.pathname.includes("/_modules/")) {
+  globalThis.painted = untilPainted(() => document.querySelector(":target"));
+}
+"""
+
+
+@dataclass(frozen=True)
+class File:
+    """A file to open, and the definition nearest to its middle."""
+
+    path: str
+    lines: int
+    symbol: str
+    line: int
+
+    @property
+    def module(self) -> str:
+        """Dotted name."""
+        return self.path.removesuffix(".py").replace("/", ".")
+
+
+@dataclass(frozen=True)
+class Open:
+    """One click."""
+
+    milliseconds: float
+    frames: int
+    """Frames from the click to the one that shows the line; 1 is the next one. Of a new page: its own frames."""
+    nodes: int
+    """Elements that stand in the panel, or on the page, when all is quiet."""
+
+
+def choose(source: Source) -> list[File]:
+    """The small file, `layers.py`, and the longest Python file of the snapshot."""
+    python = [path for path in source.snapshot.list() if path.endswith(".py") and path.startswith("megatron/")]
+    longest = max(python, key=lambda path: source.snapshot.read(path).count(b"\n"))
+    return [_file(source, path) for path in (SMALL, LAYERS, longest)]
+
+
+def _file(source: Source, path: str) -> File:
+    file = source.file(path)
+    lines = len(file.lines)
+
+    def off(symbol: Symbol) -> int:
+        return abs(symbol.start - lines // 2)
+
+    known = [one for one in file.symbols.symbols if one.kind != "variable" and len(file.symbols.get(one.name)) == 1]
+    # Nested functions have no place of their own on a page of viewcode.
+    middle = min((one for one in known if one.kind == "method" or "." not in one.name), key=off)
+    return File(path, lines, middle.name, middle.start)
+
+
+def build_ours(folder: Path, files: Sequence[File]) -> Path:
+    """A page with a link to each definition, under Material with the engine's hook; returns the site."""
+    own = tomllib.loads((ROOT / CONFIG_NAME).read_text(encoding="utf-8"))["repositories"][0]
+    (folder / CONFIG_NAME).write_text(
+        f'extent = "linked"\n[[repositories]]\nname = "{own["name"]}"\nurl = "{own["url"]}"\nref = "{own["ref"]}"\n'
+        f'commit = "{own["commit"]}"\n[repositories.wheel]\npackage = "{own["wheel"]["package"]}"\n'
+        f'version = "{own["wheel"]["version"]}"\n[repositories.license]\nholder = "{own["license"]["holder"]}"\n'
+        f'name = "{own["license"]["name"]}"\npath = "{own["license"]["path"]}"\n',
+        encoding="utf-8",
+    )
+    (folder / "mkdocs.yml").write_text(
+        "site_name: Bench\nuse_directory_urls: false\ntheme: {name: material, font: false}\n"
+        f"hooks: [{json.dumps(str(ROOT / 'hooks/source_panel.py'))}]\n",
+        encoding="utf-8",
+    )
+    prose = "A paragraph that the panel moves to the side when it opens, as it does in a note. " * 6
+    links = "\n".join(f"`{file.path}::{file.symbol}`\n\n{prose}\n" for file in files)
+    (folder / "docs").mkdir()
+    (folder / "docs/index.md").write_text(f"# Bench\n\n{links}\n{(prose + chr(10) * 2) * 40}", encoding="utf-8")
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1", "SOURCEPANEL_CACHE": str(load_config(ROOT).cache_dir)}
+    for command in (["sourcepanel", "lock"], ["mkdocs", "build", "--strict"]):
+        program = [str(Path(sys.executable).with_name(command[0])), *command[1:]]
+        done = subprocess.run(program, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+        if done.returncode:
+            sys.exit(f"{' '.join(command)} failed in the measured site\n{done.stdout}{done.stderr}")
+    shutil.copy(ROOT / "bench/naive_panel.js", folder / "site/naive_panel.js")
+    return folder / "site"
+
+
+def build_viewcode(folder: Path, source: Source, files: Sequence[File]) -> Path:
+    """Sphinx pages with a `[source]` link to each definition and one page a module; nothing is imported."""
+    texts = {file.module: source.file(file.path).text for file in files}
+    names = "\n".join(
+        f".. py:module:: {file.module}\n\n.. py:{'method' if '.' in file.symbol else 'function'}:: {file.symbol}\n"
+        for file in files
+    )
+    (folder / "index.rst").write_text(f"Bench\n=====\n\n{names}", encoding="utf-8")
+    app = Sphinx(
+        folder, None, folder / "_site", folder / "_trees", "html", status=None, warning=None,
+        confoverrides={"extensions": ["sphinx.ext.viewcode"], "viewcode_follow_imported_members": False},
+    )  # fmt: skip
+
+    def find(_app: Sphinx, module: str) -> tuple[str, Mapping[str, Any]]:
+        analyzer = ModuleAnalyzer.for_string(texts[module], module)
+        return texts[module], analyzer.find_tags()
+
+    app.connect("viewcode-find-source", find)
+    app.build()
+    for file in files:
+        page = folder / "_site/_modules" / f"{file.module.replace('.', '/')}.html"
+        if f'id="{file.symbol}"' not in page.read_text(encoding="utf-8"):
+            sys.exit(f"Sphinx's page of {file.module} has no place for {file.symbol}")
+    return folder / "_site"
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """The address of a folder."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(folder))) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+class Clicks:
+    """The three ways to open a file, in a browser."""
+
+    def __init__(self, browser: Browser, *, ours: str, viewcode: str, repository: str) -> None:
+        self._browser = browser
+        self._ours = ours
+        self._viewcode = viewcode
+        self._repository = repository
+
+    def both(self, way: str, file: File, *, throttle: int) -> tuple[Open, Open]:
+        """The first and a repeated open."""
+        context = self._browser.new_context(viewport={"width": 1440, "height": 900})
+        context.add_init_script(PROBE)
+        page = context.new_page()
+        try:
+            cdp = context.new_cdp_session(page)
+            act = {"panel": self._panel, "naive": self._naive, "viewcode": self._page}[way]
+            return act(context, page, cdp, file, throttle)
+        finally:
+            context.close()
+
+    def _panel(self, _: BrowserContext, page: Page, cdp: CDPSession, file: File, throttle: int) -> tuple[Open, Open]:
+        self._start(page, cdp, f"{self._ours}/index.html", throttle)
+        click = """([path, line]) => {
+            const link = [...document.querySelectorAll("a.sp-link")].find((one) => one.dataset.src.includes(path));
+            const start = now();
+            link.click();
+            return untilPainted(() => document.querySelector(`.sp-panel .sp-l.sp-on:has([data-n="${line}"])`))
+              .then(({ at, frames }) => ({ milliseconds: at - start, frames }));
+        }"""
+        count = "() => document.querySelectorAll('.sp-panel *').length"
+        return self._twice(page, click, [file.path, file.line], "() => SourcePanel.close()", count)
+
+    def _naive(self, _: BrowserContext, page: Page, cdp: CDPSession, file: File, throttle: int) -> tuple[Open, Open]:
+        self._start(page, cdp, f"{self._ours}/index.html", 1)
+        page.add_script_tag(url=f"{self._ours}/naive_panel.js")
+        self._throttle(page, cdp, throttle)
+        click = """([key, path, line]) => {
+            const start = now();
+            naive.open(key, path, line);
+            return untilPainted(() => document.getElementById(`row-${line}`))
+              .then(({ at, frames }) => ({ milliseconds: at - start, frames }));
+        }"""
+        key = f"{self._repository}/{file.path}"
+        count = "() => document.querySelectorAll('aside:last-child *').length"
+        values = [key, f"sourcepanel/src/{key}.js", file.line]
+        return self._twice(page, click, values, "() => naive.close()", count)
+
+    def _twice(self, page: Page, click: str, values: list[Any], close: str, count: str) -> tuple[Open, Open]:
+        opens = []
+        for _ in range(2):
+            seen = page.evaluate(click, values)
+            page.wait_for_timeout(1500)
+            opens.append(Open(**seen, nodes=page.evaluate(count)))
+            page.evaluate(close)
+            page.wait_for_timeout(500)
+        return opens[0], opens[1]
+
+    def _page(self, _: BrowserContext, page: Page, cdp: CDPSession, file: File, throttle: int) -> tuple[Open, Open]:
+        opens = []
+        for _visit in range(2):
+            self._start(page, cdp, f"{self._viewcode}/index.html", throttle)
+            start = page.evaluate(
+                """(end) => {
+                const link = [...document.querySelectorAll("a")].find((one) => one.href.endsWith(end));
+                const start = now();
+                setTimeout(() => link.click());
+                return start;
+            }""",
+                f"/{file.module.replace('.', '/')}.html#{file.symbol}",
+            )
+            page.wait_for_url("**/_modules/**", wait_until="commit")
+            seen = page.evaluate("() => painted")
+            page.wait_for_timeout(1000)
+            nodes = page.evaluate("() => document.querySelectorAll('*').length")
+            opens.append(Open(seen["at"] - start, seen["frames"], nodes))
+        return opens[0], opens[1]
+
+    def _start(self, page: Page, cdp: CDPSession, url: str, throttle: int) -> None:
+        cdp.send("Emulation.setCPUThrottlingRate", {"rate": 1})
+        page.goto(url, wait_until="networkidle")
+        self._throttle(page, cdp, throttle)
+
+    def _throttle(self, page: Page, cdp: CDPSession, rate: int) -> None:
+        page.wait_for_timeout(300)
+        cdp.send("Emulation.setCPUThrottlingRate", {"rate": rate})
+
+
+def measure(clicks: Clicks, files: Sequence[File], *, rounds: int, console: Console) -> list[dict[str, Any]]:
+    """One unmeasured round, then the rounds; the ways alternate within each."""
+    found: dict[tuple[int, str, str], list[tuple[Open, Open]]] = {}
+    for number in range(rounds + 1):
+        for throttle in THROTTLES:
+            for file in files:
+                for way in WAYS if number % 2 else reversed(WAYS):
+                    both = clicks.both(way, file, throttle=throttle)
+                    if number:
+                        found.setdefault((throttle, file.path, way), []).append(both)
+        console.print(f"round {number} of {rounds}" + ("" if number else " (not counted)"))
+    return [
+        {
+            "throttle": throttle, "path": path, "way": way, "nodes": statistics.median(b.nodes for _, b in both),
+            **{
+                name: {
+                    "ms": statistics.median(o.milliseconds for o in opens),
+                    "least": min(o.milliseconds for o in opens),
+                    "most": max(o.milliseconds for o in opens),
+                    "frames": statistics.median(o.frames for o in opens),
+                }
+                for name, opens in (("first", [a for a, _ in both]), ("repeated", [b for _, b in both]))
+            },
+        }
+        for (throttle, path, way), both in found.items()
+    ]  # fmt: skip
+
+
+def sizes(site: Path) -> dict[str, int]:
+    """Gzipped bytes of what a page loads at once, and of what the first open adds."""
+    folder = site / "sourcepanel"
+    packed = {path.name: len(gzip.compress(path.read_bytes(), 9)) for path in folder.glob("*.*") if path.is_file()}
+    return {name: packed[name] for name in sorted(packed) if name.endswith((".js", ".css"))}
+
+
+def markdown(result: Mapping[str, Any]) -> str:
+    """The section of RESULTS.md."""
+    rows = {(row["throttle"], row["path"], row["way"]): row for row in result["rows"]}
+    used = ", ".join(f"{name} {number}" for name, number in result["versions"].items())
+    out = [
+        f"{result['machine']}; {used}; medians of {result['rounds']} alternating rounds (least–most). Milliseconds "
+        "from the click to the frame that shows the line.",
+        "",
+        "| file | lines | CPU | way | first open | repeated | frames, repeated | elements |",
+        "|---|--:|--:|---|--:|--:|--:|--:|",
+    ]
+    for file in result["files"]:
+        for throttle in THROTTLES:
+            for way in WAYS:
+                row = rows[throttle, file["path"], way]
+                spans = [f"{o['ms']:.0f} ({o['least']:.0f}–{o['most']:.0f})" for o in (row["first"], row["repeated"])]
+                speed = "full" if throttle == 1 else f"1/{throttle}"
+                frames = "" if way == "viewcode" else f"{row['repeated']['frames']:.0f}"
+                out.append(
+                    f"| {Path(file['path']).name} | {file['lines']:,} | {speed} | {way} | {spans[0]} | {spans[1]} "
+                    f"| {frames} | {row['nodes']:,.0f} |"
+                )
+    longest = result["files"][-1]["path"]
+    out.append("")
+    for throttle in THROTTLES:
+        speed = "at full speed" if throttle == 1 else f"throttled {throttle}×"
+        ours = rows[throttle, longest, "panel"]
+        said = [
+            f"{rows[throttle, longest, peer]['first']['ms'] / ours['first']['ms']:.1f} × faster than {peer} "
+            f"(goal ≥ {goal:.0f})"
+            for peer, goal in GOALS.items()
+        ]
+        out.append(f"- longest file, first open, {speed}: **{'; '.join(said)}**")
+        repeats = [rows[throttle, file["path"], "panel"]["repeated"]["frames"] for file in result["files"]]
+        out.append(f"- repeated opens of the panel, {speed}: painted in frame {max(repeats):.0f} or earlier (goal ≤ 2)")
+    at_once = {name: size for name, size in result["bytes"].items() if not name.startswith("later")}
+    out.append(
+        f"- script and style, gzipped: {sum(at_once.values()) / 1000:.1f} kB with the page (goal ≤ 20), "
+        f"{(sum(result['bytes'].values()) - sum(at_once.values())) / 1000:.1f} kB more with the first open"
+    )
+    return "\n".join(out)
+
+
+def main() -> None:
+    """Measure, print, write."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--dry", action="store_true", help="print only, write no results")
+    arguments = parser.parse_args()
+    chromium = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, ("chromium", "google-chrome"))), None)
+    if chromium is None:
+        sys.exit("no Chromium: install the Debian package chromium, or name a browser in CHROMIUM")
+    console = Console()
+    config = load_config(ROOT)
+    source = Sources(config, lock=read_lock(config.path(config.lock)), notify=print)[config.repositories[0].name]
+    files = choose(source)
+    with tempfile.TemporaryDirectory(prefix="bench-") as work:
+        folders = Path(work, "ours"), Path(work, "viewcode")
+        for folder in folders:
+            folder.mkdir()
+        site, pages = build_ours(folders[0], files), build_viewcode(folders[1], source, files)
+        packed = sizes(site)
+        with served(site) as ours, served(pages) as viewcode, sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=chromium, args=list(FLAGS))
+            clicks = Clicks(browser, ours=ours, viewcode=viewcode, repository=source.repository.name)
+            rows = measure(clicks, files, rounds=arguments.rounds, console=console)
+            used = {
+                "Chromium": browser.version,
+                "Sphinx": version("Sphinx"),
+                "mkdocs-material": version("mkdocs-material"),
+            }
+            browser.close()
+    result = {
+        "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores", "versions": used,
+        "rounds": arguments.rounds, "files": [vars(file) for file in files], "bytes": packed, "rows": rows,
+    }  # fmt: skip
+    section = markdown(result)
+    print(section)
+    if not arguments.dry:
+        SECTION.write(section, figures=result)
+
+
+if __name__ == "__main__":
+    main()
