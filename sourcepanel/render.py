@@ -31,13 +31,13 @@ from pygments.util import ClassNotFound
 from sourcepanel.files import write_atomically
 from sourcepanel.source import SourceFile
 
-SECTION = 200
+SECTION = 50
 """Lines per section; the script knows the same number."""
 TAB = 4
 """Columns per tab stop, as in the style sheet."""
 MAX_HIGHLIGHT = 2_000_000
 """Characters up to which a file is coloured; a longer one is shown plain, as lexing it takes seconds."""
-RENDERER = 1
+RENDERER = 2
 """Raise it whenever the same file would render otherwise: it is part of the cache's key."""
 
 CLASSES: dict[_TokenType, str] = {

@@ -1,7 +1,7 @@
 // @ts-check
 /** Find in the open file, and go to a line: a field of the panel's own, so that Ctrl+F stays the browser's. */
 (() => {
-  const { element } = SourcePanel.view;
+  const { element, SECTION } = SourcePanel.view;
   const { tool } = SourcePanel.windows;
   const ICON = "M11.5 7a4.5 4.5 0 1 1-9 0 4.5 4.5 0 0 1 9 0Zm-1.3 3.2 3.8 3.8";
   const [UP, DOWN, CROSS] = ["m3.5 10 4.5-4.5 4.5 4.5", "m3.5 6 4.5 4.5 4.5-4.5", "m3.5 3.5 9 9m0-9-9 9"];
@@ -144,7 +144,7 @@
       frame = requestAnimationFrame(() => {
         for (const line of document.querySelectorAll(".sp-hit")) line.classList.remove("sp-hit");
         const ready = [...(searched?.root.querySelectorAll("section") ?? [])].map((section) => section.className !== "");
-        const near = found.filter(([n]) => ready[Math.floor((n - 1) / 200)]);
+        const near = found.filter(([n]) => ready[Math.floor((n - 1) / SECTION)]);
         if (highlights) {
           highlights.set("sp-hit", new Highlight(...near.flatMap((hit) => spot(hit) ?? [])));
           highlights.set("sp-now", new Highlight(...(found[at] ? [spot(found[at]) ?? []].flat() : [])));

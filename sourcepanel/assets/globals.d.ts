@@ -98,6 +98,8 @@ interface StateModule {
 }
 
 interface ViewModule {
+  /** Lines of a section. */
+  SECTION: number;
   element(tag: string, properties?: Record<string, any>, ...children: (Node | string)[]): any;
   code(
     data: Extract<Data, { kind: "file" }>,

@@ -127,9 +127,10 @@
 
   /** @param {string} key */
   async function load(key) {
-    later();
     await need(`src/${S.dataPath(key)}`);
     dispatch({ type: files.has(key) ? "loaded" : "failed", key }, { focus: ui.body.contains(document.activeElement) });
+    // After the lines stand: until then the page has better things to do.
+    requestAnimationFrame(later);
   }
 
   /** The view of what is open, made on the first visit. @param {Address} address */

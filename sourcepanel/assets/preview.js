@@ -2,8 +2,8 @@
 /** What a link leads to, beside it: a dozen lines of source, or the very section of a note. */
 (() => {
   const S = SourcePanel.state;
-  const { element } = SourcePanel.view;
-  const [LINES, SECTION, BLOCKS] = [12, 200, 4];
+  const { element, SECTION } = SourcePanel.view;
+  const [LINES, BLOCKS] = [12, 4];
   const HEADING = "h1, h2, h3, h4, h5, h6";
   /** @type {Map<string, Record<string, string>>} Sections of other pages by the id of their heading. */
   const pages = new Map();

@@ -2,7 +2,7 @@
 /**
  * What fills the panel: the lines of a file, the entries of a folder, or a sentence.
  *
- * A file is sections of 200 lines that the browser lays out only near the view (`content-visibility`). They
+ * A file is sections of 50 lines that the browser lays out only near the view (`content-visibility`). They
  * start as one text node each, so even 100,000 lines stand at once, and the browser's own find, selection and
  * screen readers have the whole text. The sections in view get their lines and colours at once, the others
  * when they come near or when the browser is idle.
@@ -20,7 +20,8 @@
  * @property {((line: number) => HTMLElement | undefined)=} line  The element of a line; made if need be.
  */
 (() => {
-  const SECTION = 200;
+  /** Lines of a section; render.py cuts so. Few, as a browser lays out whole sections. */
+  const SECTION = 50;
   /** Above this many lines, sections far from the view stay plain: their elements would fill the memory. */
   const EAGER = 20_000;
 
@@ -196,7 +197,6 @@
     }
 
     if (data.lines <= EAGER) idle = later(rest);
-    dress(0);
 
     return {
       root,
@@ -273,5 +273,5 @@
     return { root, mark() {}, dispose() {} };
   }
 
-  Object.assign(globalThis.SourcePanel, { view: { element, icon, code, list, message } });
+  Object.assign(globalThis.SourcePanel, { view: { SECTION, element, icon, code, list, message } });
 })();
