@@ -32,7 +32,8 @@ from sourcepanel.notes.extension import NotesExtension
 from sourcepanel.notes.reading_time import ReadingTime, reading_time
 from sourcepanel.notes.roadmap import fill_states, note_states
 from sourcepanel.pagecheck import BAD, PageCheck, PageReport
-from sourcepanel.panel import SCRIPTS, STYLES, write_panel
+from sourcepanel.panel import write_panel
+from sourcepanel.panel_assets import SCRIPTS, STYLES
 from sourcepanel.project import Project
 from sourcepanel.reference import Finding, Reference, Target
 from sourcepanel.sections import read_sections

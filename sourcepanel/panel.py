@@ -6,65 +6,27 @@ but no module and no `fetch()`. Nothing is written outside `<out>/sourcepanel/`.
 
 from __future__ import annotations
 
-import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
-from urllib.parse import quote
 
-from sourcepanel.config import Repository
 from sourcepanel.errors import PathNotFound
 from sourcepanel.events import LineEvents
-from sourcepanel.files import write_atomically
 from sourcepanel.marks import Marks
 from sourcepanel.mentions import Mention
+from sourcepanel.panel_assets import FOLDER, call, write_assets, write_changed
 from sourcepanel.panelindex import PanelIndex
 from sourcepanel.reference import Target
 from sourcepanel.render import lexer_for, render_cached
 from sourcepanel.source import Source, SourceFile
-from sourcepanel.strings import strings
-from sourcepanel.versions_view import Views, offered, version_name
+from sourcepanel.versions_view import Views
 from sourcepanel.xref.model import FileIndex
 from sourcepanel.xref.reach import Extent, select
 
-FOLDER = "sourcepanel"
-STYLES = (f"{FOLDER}/sourcepanel.css",)
-# They go out as one file, in this order: a page asks once, and together they compress better.
-_SCRIPTS = (
-    "state.js",
-    "view.js",
-    "parts.js",
-    "resize.js",
-    "windows.js",
-    "follow.js",
-    "keys.js",
-    "panel.js",
-)
-# These come when a reader first opens a file, or points at a link.
-_LATER = (
-    "outline.js",
-    "find.js",
-    "scopes.js",
-    "copy.js",
-    "gutter.js",
-    "card.js",
-    "preview.js",
-    "identifiers.js",
-    "tabs.js",
-    "versions.js",
-)
-LATER = f"{FOLDER}/later.js"
-_STYLES = ("sourcepanel.css", "reading.css", "moving.css", "versions.css")
-SCRIPTS = (f"{FOLDER}/sourcepanel.js", f"{FOLDER}/site.js")
-"""What each page loads, in this order, relative to the site's root."""
-
-_ASSETS = Path(__file__).parent / "assets"
-_COMMENT = re.compile(r"^[ \t]*(?:/\*(?:[^*]|\*(?!/))*\*/|//.*)[ \t]*\n", re.MULTILINE)
 _LIKE_DATA = re.compile(r"\.js_*\Z")
-_CAST = re.compile(r"/\*\* .*? \*/ ?")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,31 +88,26 @@ def write_panel(
                 data["versions"] = {commit: list(ranges) for commit, ranges in there.items()}
                 for commit, ranges in there.items():
                     file = root / "versions" / commit / place
-                    _write_changed(file, _call("version", commit, f"{name}/{path}", ranges))
+                    write_changed(file, call("version", commit, f"{name}/{path}", ranges))
                     kept.add(file)
-            text = _call("define", f"{name}/{path}", data)
-            written = _write_changed(root / "src" / place, text)
+            text = call("define", f"{name}/{path}", data)
+            written = write_changed(root / "src" / place, text)
             kept.add(root / "src" / place)
             report = _count(report, data, key=f"{name}/{path}", size=len(text.encode()), new=written)
             if (meanings := shown.data(path)) is not None:
-                text = _call("index", f"{name}/{path}", meanings)
-                _write_changed(root / "xref" / place, text)
+                text = call("index", f"{name}/{path}", meanings)
+                write_changed(root / "xref" / place, text)
                 kept.add(root / "xref" / place)
                 report = replace(report, index=report.index + len(text.encode()))
     for url, found in sections.items():
         file = root / "notes" / _page_path(url)
-        _write_changed(file, _call("sections", url or "index.html", found))
+        write_changed(file, call("sections", url or "index.html", found))
         kept.add(file)
     # The folder of no repository starts with a tilde.
     everything = root / "xref" / "~.js"
-    _write_changed(everything, _call("names", names))
+    write_changed(everything, call("names", names))
     _prune(root, kept | {everything})
-    repositories = [source.repository for source in sources]
-    for script, parts in ((SCRIPTS[0], _SCRIPTS), (LATER, _LATER)):
-        _write_changed(out / script, "".join(_lean(_ASSETS / name) for name in parts))
-    style = "".join(_lean(_ASSETS / name) for name in _STYLES)
-    _write_changed(root / "sourcepanel.css", style + "".join(map(_print_rule, repositories)))
-    _write_changed(root / "site.js", _site(repositories, language=language))
+    write_assets(out, repositories=[source.repository for source in sources], language=language)
     return report
 
 
@@ -173,13 +130,6 @@ def data_path(repository: str, path: str, *, folder: bool) -> PurePosixPath:
 def _page_path(url: str) -> PurePosixPath:
     """Where the sections of a page lie below `sourcepanel/notes/`; the script computes the same."""
     return PurePosixPath(f"{url or 'index.html'}{'index.html' if url.endswith('/') else ''}.js")
-
-
-def safe_json(value: object) -> str:
-    """JSON that is also JavaScript, and stays what it is inside an HTML script element."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    text = text.replace("</", "<\\/").replace("<!--", "\\u003c!--")
-    return text.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
 def _views(
@@ -264,56 +214,6 @@ def _listing(paths: Iterable[str]) -> dict[str, set[tuple[str, bool]]]:
         for i in range(len(parts)):
             found["/".join(parts[:i])].add((parts[i], i < len(parts) - 1))
     return found
-
-
-def _lean(file: Path) -> str:
-    """A script or style without type casts, comments that fill whole lines, and indentation: half the bytes."""
-    text = _COMMENT.sub("", file.read_text(encoding="utf-8"))
-    return re.sub(r"^\s+", "", _CAST.sub("", text), flags=re.MULTILINE)
-
-
-def _call(name: str, *values: object) -> str:
-    return f"SourcePanel.{name}({','.join(map(safe_json, values))});\n"
-
-
-def _site(repositories: Sequence[Repository], *, language: str) -> str:
-    """The script with everything that is the same for all files."""
-    table = {key.removeprefix("panel."): text for key, text in strings(language).items() if key.startswith("panel.")}
-    data = {repository.name: _repository(repository) for repository in repositories}
-    return _call("configure", {"strings": table, "repositories": data})
-
-
-def _repository(repository: Repository) -> dict[str, object]:
-    base, commit, notice = repository.url.rstrip("/"), repository.commit, repository.license
-    versions = [
-        {"name": version_name(version), "commit": version.commit, "blob": f"{base}/blob/{quote(version.ref)}/"}
-        for version in offered(repository)
-    ]
-    return {
-        "ref": repository.ref,
-        "commit": commit,
-        "blob": f"{base}/blob/{commit}/",
-        "tree": f"{base}/tree/{commit}/",
-        "license": [f"© {notice.holder} · {notice.name}", f"{base}/blob/{commit}/{quote(notice.path)}"],
-        **({"versions": versions} if versions else {}),
-    }
-
-
-def _print_rule(repository: Repository) -> str:
-    """On paper a link says where it leads: path, range and commit, without a script."""
-    start, pin = json.dumps(f"{repository.name}/"), json.dumps(f" @ {repository.commit[:8]}]")
-    return f'@media print {{ a.sp-link[data-src^={start}]::after {{ content: " [" attr(data-src) {pin}; }} }}\n'
-
-
-def _write_changed(file: Path, text: str) -> bool:
-    """Write unless the file holds this text already."""
-    try:
-        if file.read_bytes() == text.encode():
-            return False
-    except OSError:
-        pass
-    write_atomically(file, text)
-    return True
 
 
 def _prune(root: Path, kept: set[Path]) -> None:

@@ -23,7 +23,8 @@ from urllib.parse import quote
 from sourcepanel.config import Repository
 from sourcepanel.files import write_atomically
 from sourcepanel.mentions import Mention
-from sourcepanel.panel import FOLDER, data_path
+from sourcepanel.panel import data_path
+from sourcepanel.panel_assets import FOLDER
 from sourcepanel.reference import Target
 from sourcepanel.render import SECTION, render_cached
 from sourcepanel.source import Source, SourceFile

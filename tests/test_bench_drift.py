@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from bench import drift as bench
 from sourcepanel.drift.judge import GONE, Placement
 from tests.sourcepanel.drift.site import DATA, LOOP, NEXT, Site, build_site
 
@@ -52,9 +53,7 @@ def answer(status: str, path: str | None = "a.py", start: int = 5, end: int = 6)
         (truth("gone", None, None, None), answer("same"), 0, 1),
     ],
 )
-def test_an_answer_counts_as_the_table_says(
-    right: dict[str, Any], given: Placement, ok: int, silent: int
-) -> None:
+def test_an_answer_counts_as_the_table_says(right: dict[str, Any], given: Placement, ok: int, silent: int) -> None:
     score = bench.Score()
     score.count(right, given)
     assert (score.ok, score.silent) == (ok, silent)

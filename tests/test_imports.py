@@ -59,6 +59,7 @@ LAYERS = (
     "marks",
     "panelindex",
     "versions_view",
+    "panel_assets",
     "panel",
     "static_pages",
     "mkdocs_adapter",

@@ -61,7 +61,9 @@
           if (said.has(n)) line.classList.add("sp-said");
           const [notes, runs] = rows.get(n) ?? [];
           if (!notes || !runs) return;
-          const title = say("marks", { line: n, notes: notes.length, events: runs.reduce((sum, row) => sum + row[4].reduce((all, call) => all + call[2], 0), 0) });
+          const calls = runs.flatMap((row) => row[4]).reduce((sum, call) => sum + call[2], 0);
+          const told = [notes.length && say("marksNotes", { notes: notes.length }), calls && say("marksEvents", { events: calls })];
+          const title = say("marks", { line: n, told: told.filter(Boolean).join(say("and")) });
           const button = element("button", { type: "button", class: `sp-m${notes.length ? "" : " sp-ran"}`, "aria-label": title, title, "aria-expanded": "false" });
           button.onclick = () => SourcePanel.windows.pop(api, { label: title, button }, element("ul", { class: "sp-told" }, ...notes.map(sentence), ...runs.map(event)));
           line.prepend(button);

@@ -56,6 +56,9 @@
     return close;
   }
 
+  /** A path may break after its slashes. @param {string} text */
+  const breakable = (text) => text.split(/(?<=\/)/).flatMap((part, i) => (i ? [element("wbr"), part] : [part]));
+
   /** @type {Windows["pick"]} */
   function pick(api, { label, button, choices, start, pick }) {
     /** @type {HTMLElement} */
@@ -78,7 +81,7 @@
       const query = field.value.trim();
       shown = choices(query);
       list.replaceChildren(...shown.map(({ text, note = "", kind = "", depth = 0 }, i) => {
-        const item = element("li", { role: "option", id: `sp-choice-${i}`, "aria-selected": "false", "data-kind": kind }, element("span", {}, text), element("small", {}, note));
+        const item = element("li", { role: "option", id: `sp-choice-${i}`, "aria-selected": "false", "data-kind": kind }, element("span", {}, ...breakable(text)), element("small", {}, ...breakable(note)));
         item.style.setProperty("--sp-depth", String(depth));
         return item;
       }));

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from sourcepanel.events import read_events
 from sourcepanel.mentions import Mention, read_mentions
-from sourcepanel.panel import SCRIPTS, STYLES, write_panel
+from sourcepanel.panel import write_panel
+from sourcepanel.panel_assets import SCRIPTS, STYLES
 from sourcepanel.reference import Target
 from sourcepanel.sections import read_sections
 from sourcepanel.snapshot.base import git_blob_id

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from html import escape
 from pathlib import Path
 
-from sourcepanel.panel import SCRIPTS, STYLES, write_panel
+from sourcepanel.panel import write_panel
+from sourcepanel.panel_assets import SCRIPTS, STYLES
 from sourcepanel.reference import Target
 from sourcepanel.snapshot.base import git_blob_id
 from tests.support.memory import COMMIT, TINY, whole

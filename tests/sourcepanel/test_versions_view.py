@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from sourcepanel import panel, versions_view
+from sourcepanel import panel_assets, versions_view
 from sourcepanel.config import Config
 from sourcepanel.panel import write_panel
 from sourcepanel.project import Project
@@ -178,6 +178,6 @@ def test_the_panel_gets_a_script_for_each_file_and_version(config: Config, tmp_p
 
 
 def test_script_and_style_are_small() -> None:
-    sent = "".join(panel._lean(panel._ASSETS / name) for name in ("versions.js", "versions.css"))
+    sent = "".join(panel_assets._lean(panel_assets._ASSETS / name) for name in ("versions.js", "versions.css"))
     # Alone; packed with the others they take less.
     assert len(gzip.compress(sent.encode(), mtime=0)) <= 2_500
