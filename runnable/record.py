@@ -45,6 +45,10 @@ MEGATRON: dict[str, list[str]] = {
     "megatron-dist-opt-overlap": [
         *(*_EXAMPLE[:-1], "8", "--dist-opt", "--overlap", "--steps", "2", "--", "--ddp-bucket-size", "1000"),
     ],
+    "megatron-fp16": [
+        *("--pp", "2", "--dp", "2", *_SMALL, "--global-batch", "8", "--adam", "--steps", "2", "--no-parity", "--"),
+        *("--fp16", "--initial-loss-scale", "16384", "--hysteresis", "1", "--calculate-per-token-loss"),
+    ],
     "megatron-sp": ["--tp", "2", *_SMALL, "--global-batch", "8", "--sp"],
     "megatron-vpp": [
         *("--pp", "2", "--vpp", "2", "--dp", "2", *_SMALL, "--layers", "4", "--global-batch", "16"),

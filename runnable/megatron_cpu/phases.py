@@ -11,6 +11,7 @@ PHASES: dict[str, Phase] = {
     "get_batch_on_this_tp_rank": "data",
     "finalize_model_grads": "grad-sync",
     "start_grad_sync": "grad-sync",
+    "prepare_grads": "optimizer",
     "step_with_ready_grads": "optimizer",
     "start_param_sync": "param-sync",
     "finish_param_sync": "param-sync",
