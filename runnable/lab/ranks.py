@@ -14,17 +14,18 @@ from typing import Self
 ORDER = "tp-cp-ep-dp-pp"
 AXES = ("tp", "cp", "ep", "dp", "pp")
 
-# Megatron's own group names, and the axes that a group of that name runs over. Expert groups are counted on the
-# expert grid, where `tp` is the expert tensor size, `dp` the expert data size and cp is 1.
+# Megatron's own group names, in the order in which it makes them, and the axes that a group of that name runs over.
+# Expert groups are counted on the expert grid, where `tp` is the expert tensor size, `dp` the expert data size and cp
+# is 1.
 DENSE_GROUPS = {
-    "TENSOR_MODEL_PARALLEL_GROUP": "tp",
-    "CONTEXT_PARALLEL_GROUP": "cp",
-    "PIPELINE_MODEL_PARALLEL_GROUP": "pp",
-    "DATA_PARALLEL_GROUP": "dp",
     "DATA_PARALLEL_GROUP_WITH_CP": "dp-cp",
+    "DATA_PARALLEL_GROUP": "dp",
+    "CONTEXT_PARALLEL_GROUP": "cp",
     "MODEL_PARALLEL_GROUP": "tp-pp",
-    "TENSOR_AND_DATA_PARALLEL_GROUP": "tp-dp",
+    "TENSOR_MODEL_PARALLEL_GROUP": "tp",
+    "PIPELINE_MODEL_PARALLEL_GROUP": "pp",
     "TENSOR_AND_DATA_PARALLEL_GROUP_WITH_CP": "tp-dp-cp",
+    "TENSOR_AND_DATA_PARALLEL_GROUP": "tp-dp",
     "TENSOR_AND_CONTEXT_PARALLEL_GROUP": "tp-cp",
 }
 EXPERT_GROUPS = {
@@ -164,10 +165,13 @@ class Layout:
         return Grid({"tp": self.expert_tp, "cp": 1, "ep": self.ep, "dp": self.edp, "pp": self.pp}, self.order)
 
     def all_groups(self) -> dict[str, list[list[int]]]:
-        """Every group that Megatron makes for this layout, by Megatron's own name."""
-        found = {name: self.dense.groups(axes) for name, axes in DENSE_GROUPS.items()}
-        for name, stages in PIPELINE_ENDS.items():
-            found[name] = [sorted({group[stage] for stage in stages}) for group in self.dense.groups("pp")]
+        """Every group that Megatron makes for this layout, by Megatron's own name, in its order of making them."""
+        found = {}
+        for name, axes in DENSE_GROUPS.items():
+            found[name] = self.dense.groups(axes)
+            if name == "PIPELINE_MODEL_PARALLEL_GROUP":
+                for ends, stages in PIPELINE_ENDS.items():
+                    found[ends] = [sorted({group[stage] for stage in stages}) for group in found[name]]
         return found | {name: self.expert.groups(axes) for name, axes in EXPERT_GROUPS.items()}
 
     @classmethod

@@ -95,6 +95,55 @@ def test_groups_are_those_that_initialize_model_parallel_makes(sizes, tmp_path):
     assert ours.keys() <= made.keys()
     for name, groups in ours.items():
         assert made[name] == groups, name
+    assert list(ours) == [name for name in made if name in ours]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "random_init"), [((8, 2, 2, 1, 1), False), ((8, 2, 1, 2, 1), True), ((16, 2, 2, 1, 4), False)]
+)
+def test_seeds_are_those_that_set_random_seed_sets(sizes, random_init, tmp_path):
+    """ch02: name and seed of every stream on every rank, as Megatron's tracker is told them."""
+    world, tp, pp, cp, ep = sizes
+
+    def body(tree: Path) -> list[dict[str, int]]:
+        import torch.distributed as dist
+        from megatron.core import parallel_state
+        from megatron.core.tensor_parallel.random import CudaRNGStatesTracker
+        from megatron.training.initialize import _set_random_seed
+        from torch.testing._internal.distributed.fake_pg import FakeStore
+
+        told: list[dict[str, int]] = []
+        add = CudaRNGStatesTracker.add
+
+        def record(self: Any, name: str, seed: int) -> None:
+            told[-1][name] = seed
+            add(self, name, seed)
+
+        CudaRNGStatesTracker.add = record
+        for rank in range(world):
+            told.append({})
+            dist.init_process_group("fake", store=FakeStore(), rank=rank, world_size=world)
+            parallel_state.initialize_model_parallel(
+                tensor_model_parallel_size=tp,
+                pipeline_model_parallel_size=pp,
+                context_parallel_size=cp,
+                expert_model_parallel_size=ep,
+                create_gloo_process_groups=False,
+            )
+            _set_random_seed(1234, random_init)
+            parallel_state.destroy_model_parallel()
+            dist.destroy_process_group()
+        return told
+
+    from runnable.ch02_distributed_initialization import seeds
+
+    layout = Layout(world=world, tp=tp, pp=pp, cp=cp, ep=ep)
+    args = SimpleNamespace(seed=1234, data_parallel_random_init=random_init)
+    for rank, told in enumerate(with_megatron(tmp_path, body)):
+        lab = SimpleNamespace(
+            place=layout.dense.place(rank), layout=layout, rank=rank, args=args, broken=lambda rule: False
+        )
+        assert seeds(lab) == told, rank
 
 
 @pytest.mark.parametrize("sp", [False, True])
