@@ -16,7 +16,7 @@ def glossary_table(terms: Iterable[Term], *, strings: Mapping[str, str]) -> Elem
     box = Element("div", {"class": "glossary"})
     table = SubElement(box, "table", {"class": "glossary__table"})
     head = SubElement(SubElement(table, "thead"), "tr")
-    for column in ("term", "zh", "en", "link"):
+    for column in ("term", "meaning", "link"):
         SubElement(head, "th", {"scope": "col"}).text = strings[f"note.glossary.{column}"]
     body = SubElement(table, "tbody")
     for term in terms:
@@ -25,8 +25,9 @@ def glossary_table(terms: Iterable[Term], *, strings: Mapping[str, str]) -> Elem
         name.text = AtomicString(term.name)
         if term.also:
             SubElement(name, "p", {"class": "glossary__also"}).text = AtomicString(", ".join(term.also))
-        SubElement(row, "td", {"lang": "zh"}).text = term.zh
-        SubElement(row, "td", {"lang": "en"}).text = term.en
+        meaning = SubElement(row, "td")
+        SubElement(meaning, "p", {"lang": "zh"}).text = term.zh
+        SubElement(meaning, "p", {"lang": "en"}).text = term.en
         SubElement(row, "td").text = _link(term.link, strings)
     return box
 
