@@ -15,6 +15,10 @@ from sourcepanel.reference import identifiers
 from sourcepanel.xref.model import Definition
 
 
+_SHORTEST = 3
+"""Letters of a name; `h` and `tp` in a note are sizes, whatever some file calls so."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class PageStats:
     """One page, counted."""
@@ -77,7 +81,7 @@ class Names:
             name = definition.name.rpartition(".")[2]
             shaped = bool(identifiers(name, code=False))
             top = definition.kind in ("class", "function") and "." not in definition.name
-            if definition.kind not in ("module", "option"):
+            if definition.kind not in ("module", "option") and len(name) >= _SHORTEST:
                 self._names.add(name if shaped or top else definition.name)
 
     def __call__(self, name: str) -> bool:
