@@ -6,6 +6,7 @@ of a term has a line, is checked and locked, and moves with the pin, like any ot
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -144,7 +145,7 @@ def load_glossary(path: Path, *, docs: Path) -> Glossary:
         raise ConfigError(f"{path}: cannot be read: {error}") from None
     fences = [fence for fence in read_outline(text).fences if is_glossary(fence)]
     terms = tuple(term for fence in fences for term in read_terms(fence.body, line=fence.line)[0])
-    return Glossary(terms, path.relative_to(docs).as_posix())
+    return Glossary(terms, Path(os.path.relpath(path, docs)).as_posix())
 
 
 def _finding(line: int, subject: str, message: str) -> Finding:

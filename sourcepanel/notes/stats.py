@@ -14,7 +14,6 @@ from sourcepanel.notes.proof import Proof, prove
 from sourcepanel.reference import identifiers
 from sourcepanel.xref.model import Definition
 
-
 _SHORTEST = 3
 """Letters of a name; `h` and `tp` in a note are sizes, whatever some file calls so."""
 
