@@ -54,7 +54,10 @@ class CommunicationTable:
         SubElement(call, "p", {"class": "communication__phase"}).text = told
         shapes = self._cell(row, "shapes")
         self._symbols(shapes, record.before).tail = " → "
-        self._symbols(shapes, record.after)
+        if record.before == record.after and record.before:
+            SubElement(shapes, "span", {"class": "communication__none"}).text = self._said("same")
+        else:
+            self._symbols(shapes, record.after)
         self._count(self._cell(row, "count"), proof)
 
     def _symbols(self, cell: Element, shapes: Sequence[Symbols]) -> Element:
@@ -130,7 +133,7 @@ def reference(written: str) -> str:
     if "://" not in written:
         return f"`{written}`"
     path, _, lines = written.partition("#L")
-    return f"[{_spot(path, lines)}]({written})"
+    return f"[{_spot(path, lines.replace('-L', '–'))}]({written})"
 
 
 def _evaluated(symbols: Sequence[Symbols], seen: Iterable[tuple[Shape, ...]]) -> Iterable[str]:
