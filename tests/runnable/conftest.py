@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import runpy
 import sys
 import time
@@ -10,6 +11,7 @@ import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -48,6 +50,31 @@ def play(tmp_path: Path) -> Callable[..., Result]:
                 pytest.fail(f"{chapter} {argv} did not end within {limit} s:\n{out.read_text()}\n{err.read_text()}")
             time.sleep(0.02)
         return Result(os.waitstatus_to_exitcode(done[1]), out.read_text(), err.read_text())
+
+    return run
+
+
+@pytest.fixture
+def with_megatron(tmp_path: Path) -> Callable[[Callable[[Path], Any]], Any]:
+    """Run a body in a fork in which torch is patched and Megatron imported, and take its result home."""
+    pytest.importorskip("einops", reason="the real Megatron needs einops")
+
+    def run(body: Callable[[Path], Any]) -> Any:
+        pid = os.fork()
+        if pid == 0:
+            code = 1
+            try:
+                from runnable.megatron_cpu import harness
+
+                (tmp_path / "result").write_bytes(pickle.dumps(body(harness.prepare())))
+                code = 0
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                sys.stderr.flush()
+                os._exit(code)
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+        return pickle.loads((tmp_path / "result").read_bytes())
 
     return run
 

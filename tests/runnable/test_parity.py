@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import pickle
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,27 +15,6 @@ pytest.importorskip("einops", reason="the real Megatron needs einops")
 
 from runnable.lab.ranks import Layout
 from runnable.traces import Trace
-
-
-def with_megatron(folder: Path, body: Callable[[Path], Any]) -> Any:
-    """Run in a fork in which torch is patched and Megatron imported."""
-    pid = os.fork()
-    if pid == 0:
-        code = 1
-        try:
-            from runnable.megatron_cpu import harness
-
-            (folder / "result").write_bytes(pickle.dumps(body(harness.prepare())))
-            code = 0
-        except BaseException:
-            import traceback
-
-            traceback.print_exc()
-        finally:
-            sys.stderr.flush()
-            os._exit(code)
-    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
-    return pickle.loads((folder / "result").read_bytes())
 
 
 def in_ranks(folder: Path, world: int, body: Callable[[int], Any]) -> list[Any]:
@@ -63,7 +41,7 @@ def in_ranks(folder: Path, world: int, body: Callable[[int], Any]) -> list[Any]:
 
 
 @pytest.mark.parametrize("sizes", [(8, 2, 2, 1, 1), (16, 2, 2, 2, 2), (32, 4, 2, 1, 4)])
-def test_groups_are_those_that_initialize_model_parallel_makes(sizes, tmp_path):
+def test_groups_are_those_that_initialize_model_parallel_makes(sizes, with_megatron):
     """ch02: every group by Megatron's own name, asked of the real function under torch's fake process group."""
     world, tp, pp, cp, ep = sizes
 
@@ -90,7 +68,7 @@ def test_groups_are_those_that_initialize_model_parallel_makes(sizes, tmp_path):
         )
         return made
 
-    made = with_megatron(tmp_path, body)
+    made = with_megatron(body)
     ours = Layout(world=world, tp=tp, pp=pp, cp=cp, ep=ep).all_groups()
     assert ours.keys() <= made.keys()
     for name, groups in ours.items():
@@ -98,56 +76,8 @@ def test_groups_are_those_that_initialize_model_parallel_makes(sizes, tmp_path):
     assert list(ours) == [name for name in made if name in ours]
 
 
-@pytest.mark.parametrize(
-    ("sizes", "random_init"), [((8, 2, 2, 1, 1), False), ((8, 2, 1, 2, 1), True), ((16, 2, 2, 1, 4), False)]
-)
-def test_seeds_are_those_that_set_random_seed_sets(sizes, random_init, tmp_path):
-    """ch02: name and seed of every stream on every rank, as Megatron's tracker is told them."""
-    world, tp, pp, cp, ep = sizes
-
-    def body(tree: Path) -> list[dict[str, int]]:
-        import torch.distributed as dist
-        from megatron.core import parallel_state
-        from megatron.core.tensor_parallel.random import CudaRNGStatesTracker
-        from megatron.training.initialize import _set_random_seed
-        from torch.testing._internal.distributed.fake_pg import FakeStore
-
-        told: list[dict[str, int]] = []
-        add = CudaRNGStatesTracker.add
-
-        def record(self: Any, name: str, seed: int) -> None:
-            told[-1][name] = seed
-            add(self, name, seed)
-
-        CudaRNGStatesTracker.add = record
-        for rank in range(world):
-            told.append({})
-            dist.init_process_group("fake", store=FakeStore(), rank=rank, world_size=world)
-            parallel_state.initialize_model_parallel(
-                tensor_model_parallel_size=tp,
-                pipeline_model_parallel_size=pp,
-                context_parallel_size=cp,
-                expert_model_parallel_size=ep,
-                create_gloo_process_groups=False,
-            )
-            _set_random_seed(1234, random_init)
-            parallel_state.destroy_model_parallel()
-            dist.destroy_process_group()
-        return told
-
-    from runnable.ch02_distributed_initialization import seeds
-
-    layout = Layout(world=world, tp=tp, pp=pp, cp=cp, ep=ep)
-    args = SimpleNamespace(seed=1234, data_parallel_random_init=random_init)
-    for rank, told in enumerate(with_megatron(tmp_path, body)):
-        lab = SimpleNamespace(
-            place=layout.dense.place(rank), layout=layout, rank=rank, args=args, broken=lambda rule: False
-        )
-        assert seeds(lab) == told, rank
-
-
 @pytest.mark.parametrize("sp", [False, True])
-def test_the_linear_pair_is_megatrons(play, tmp_path, sp):
+def test_the_linear_pair_is_megatrons(play, with_megatron, tmp_path, sp):
     """ch10: gradients of the same weights and input, and the calls of forward and backward, in order."""
     argv = ["--np", 2, "--tp", 2, *(["--sp"] if sp else [])]
     assert play("ch10", *argv, "--out", tmp_path / "ours").code == 0
@@ -199,12 +129,12 @@ def test_the_linear_pair_is_megatrons(play, tmp_path, sp):
         made = [(e.phase, e.kind, e.before[0].shape, e.after[0].shape, e.asynchronous) for e in record.events]
         return errors, made
 
-    for errors, theirs in with_megatron(tmp_path, body):
+    for errors, theirs in with_megatron(body):
         assert max(errors) < 2e-6  # float32 sums in another order
         assert ours == theirs
 
 
-def test_the_cross_entropy_is_megatrons(tmp_path):
+def test_the_cross_entropy_is_megatrons(with_megatron, tmp_path):
     """ch05: losses and gradients of the same logits, bit for bit or nearly, and the same three all-reduces."""
 
     def body(tree: Path) -> Any:
@@ -237,7 +167,7 @@ def test_the_cross_entropy_is_megatrons(tmp_path):
         errors = [(a - b).abs().max().item() for a, b in zip(*found, strict=True)]
         return errors, calls
 
-    for errors, (theirs, ours) in with_megatron(tmp_path, body):
+    for errors, (theirs, ours) in with_megatron(body):
         assert max(errors) < 1e-6
         assert ours == theirs
         assert [reduce for _, reduce, _ in ours] == ["MAX", "SUM", "SUM"]
@@ -245,7 +175,7 @@ def test_the_cross_entropy_is_megatrons(tmp_path):
 
 @pytest.mark.parametrize("sharded", [False, True])
 @pytest.mark.parametrize("bucket", [1, 150, 400])
-def test_buckets_lie_where_megatron_puts_them(tmp_path, bucket, sharded):
+def test_buckets_lie_where_megatron_puts_them(with_megatron, tmp_path, bucket, sharded):
     """ch06: starts and ends of buckets and parameters in the flat buffer."""
     from runnable.lab.buckets import plan
 
@@ -274,6 +204,6 @@ def test_buckets_lie_where_megatron_puts_them(tmp_path, bucket, sharded):
         return [tuple(b) for b in buffer.bucket_indices], places
 
     ours = plan(sizes, at_least=bucket, ranks=2, sharded=sharded)
-    for starts, places in with_megatron(tmp_path, body):
+    for starts, places in with_megatron(body):
         assert [(b.start, b.end) for b in ours] == starts
         assert {name: (*where, b.index) for b in ours for name, where in b.params.items()} == places
