@@ -56,6 +56,7 @@ MEGATRON: dict[str, list[str]] = {
     ],
     "megatron-gqa": ["--tp", "4", *_SMALL, "--groups", "2", "--global-batch", "4"],
     "megatron-checkpoint": [*_EXAMPLE, "--adam", "--trace", "checkpoint"],
+    "megatron-parallel-load": [*_EXAMPLE, "--adam", "--trace", "checkpoint", "--", "--ckpt-fully-parallel-load"],
     "megatron-setup": ["--tp", "2", "--pp", "2", *_SMALL, "--trace", "setup"],
     "megatron-rank": [
         *("--tp", "8", "--pp", "4", "--dp", "16", "--heads", "8", "--layers", "32", "--global-batch", "128"),
