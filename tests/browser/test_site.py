@@ -96,7 +96,7 @@ def test_a_source_link_opens_the_panel(base: str, visit: Open):
 
 def test_links_in_records_chains_and_tables_open_it_too(http: str, visit: Open):
     page = visit(http).goto(NOTE)
-    for place in (".function-record", ".call-chain", "table"):
+    for place in (".function-record", ".communication", ".call-chain", "table"):
         open_link(page, place)
 
 
@@ -173,7 +173,7 @@ def test_a_page_that_is_not_there_says_so_and_leads_home(site: Path, publish: Ca
 
 
 @pytest.mark.parametrize("colours", SCHEMES)
-@pytest.mark.parametrize("name", ["index.html", "roadmap.html", NOTE, *LAB, "about/reading-time.html"])
+@pytest.mark.parametrize("name", ["index.html", "roadmap.html", "glossary.html", NOTE, *LAB, "about/reading-time.html"])
 def test_axe_finds_nothing(http: str, visit: Open, name: str, colours: str):
     made: Visit = visit(http, color_scheme=colours)
     made.goto(name)
