@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from runnable.lab.report import Report
 from runnable.record import MEGATRON, RECORDINGS, TRACES
 from runnable.traces import Trace, schema
 
@@ -36,6 +37,16 @@ def test_traces_are_sound(name):
     trace = Trace.load(TRACES / f"{name}.json")
     assert trace.unmatched() == []
     assert Trace.loads(trace.dumps()) == trace
+
+
+@pytest.mark.parametrize("name", MEGATRON)
+def test_the_text_of_a_recording_shows_its_trace(name):
+    """The traces are recorded again elsewhere; what a page takes in is the text, and its table must be theirs."""
+    trace = Trace.load(TRACES / f"{name}.json")
+    recorded = [rank.rank for rank in trace.ranks]
+    report = Report(speaks=True, stable=True)
+    report.communication(trace, rank=recorded[0])
+    assert report.text().strip() in (TRACES / f"{name}.txt").read_text(), f"run: python -m runnable.record {name}"
 
 
 def test_the_schema_file_is_the_models_schema():
