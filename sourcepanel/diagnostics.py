@@ -56,6 +56,8 @@ class Code(StrEnum):
     """A structured record in a note is not valid."""
     UNPROVED = "unproved"
     """A communication record says what the recorded run it names does not show."""
+    NOTE_LINK = "note-link"
+    """`[[name]]` names no page, several, or no heading of the page."""
     NO_OUTPUT = "no-output"
     """A note takes in no saved output, though its chapter has a program."""
 

@@ -2,9 +2,9 @@
 
 Nothing is guessed from the rendered page. Before Markdown parses the text, each place that may become a
 reference gets a mark that holds its line, put where the parser carries it along unread: inside an address,
-inside inline code, inside the label of a reference-style link. The reference then brings its own line, however
-often the same link is repeated, and wherever a footnote is moved. Every mark is taken out again. Fenced blocks
-get none, so that what formats them sees the text as written.
+inside inline code, inside the label of a reference-style link or the brackets of a note's name. The reference
+then brings its own line, however often the same link is repeated, and wherever a footnote is moved. Every mark is
+taken out again. Fenced blocks get none, so that what formats them sees the text as written.
 
 The line is that of the address (for `path::symbol`, of the code). For a reference-style link it is the line of
 the use, not of the definition.
@@ -30,6 +30,7 @@ _TO_DIGITS = {_ZERO + n: str(n) for n in range(10)}
 
 # A mark between a backslash and what it escapes would undo the escape.
 _CODE = re.compile(r"(?<!:)::(?!:)[^`\s]{1,200}(?<!\\)(?=`|[ ]``)")
+_NOTE = re.compile(r"\[\[[^\[\]\n]{1,300}(?=\]\])")
 _LABEL = re.compile(r"\[([^\[\]]+)(?<!\\)\]")
 _FENCE = re.compile(r"[ \t>]*(`{3,}(?=[^`]*$)|~{3,})")
 FRONT_MATTER = re.compile(r"---[ \t]*\n(.*?\n)(?:---|\.\.\.)[ \t]*\n", re.DOTALL)
@@ -79,6 +80,7 @@ class PageLines:
         """Where marks go, each with the place whose line it carries."""
         yield from ((match.end(), match.end()) for match in self._address.finditer(text))
         yield from ((match.end(), match.end()) for match in _CODE.finditer(text))
+        yield from ((match.end(), match.end()) for match in _NOTE.finditer(text))
         definitions = list(self._definition.finditer(text))
         labels = {_label(match[1]) for match in definitions}
         defined = {match.start(1) for match in definitions}

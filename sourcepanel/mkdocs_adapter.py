@@ -18,6 +18,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.plugins import event_priority
 
+from sourcepanel.backlinks import backlinks, backlinks_section
 from sourcepanel.collect import read_page
 from sourcepanel.config import CONFIG_NAME, Repository, load_config
 from sourcepanel.diagnostics import Diagnostic, Level
@@ -63,6 +64,7 @@ class _Build:
 
     project: Project
     notes: NoteChecks
+    written: NotesExtension
     language: str
     page: SourcePage = field(default_factory=lambda: SourcePage(name=""))
     check: PageCheck | None = None
@@ -72,6 +74,10 @@ class _Build:
     findings: list[Diagnostic] = field(default_factory=list)
     reading: dict[str, ReadingTime] = field(default_factory=dict)
     mentions: dict[str, tuple[Mention, ...]] = field(default_factory=dict)
+    links: dict[str, tuple[Mention, ...]] = field(default_factory=dict)
+    """Links between pages, by the page that holds them."""
+    backlinks: dict[str, tuple[Mention, ...]] = field(default_factory=dict)
+    """The same by the address of the page that they lead to."""
     sections: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def resolve(self, found: Reference | Finding) -> Target | None:
@@ -135,11 +141,14 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     root = Path(config.config_file_path).parent if config.config_file_path else Path.cwd()
     project, notes = _open_project(root / CONFIG_NAME)
     language = str(config.theme.get("language", "zh"))
-    build = _build = _Build(project=project, notes=notes, language=language)
+    written = NotesExtension.of(
+        project.config, page=lambda: build.page.name, evidence=project.evidence, language=language
+    )
+    build = _build = _Build(project=project, notes=notes, written=written, language=language)
     # MkDocs types these as names, and hands them to Markdown, which takes instances too.
     extensions: list[Any] = config.markdown_extensions
     extensions += [
-        NotesExtension.of(project.config, page=lambda: build.page.name, evidence=project.evidence, language=language),
+        written,
         SourcePanelExtension(
             project.config.repositories,
             lambda: build.page,
@@ -198,11 +207,14 @@ def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -
     """A page has been converted: compare it with the lock, and measure it."""
     build = _current()
     assert build.check is not None
-    report = build.check.report(text=build.page.text or "", also=build.form)
+    form = (*build.form, *build.notes.told(build.page.name, build.written.findings))
+    report = build.check.report(text=build.page.text or "", also=form)
     build.reports[report.page] = report
     build.tell(report.diagnostics)
     build.reading[report.page] = reading_time(html)
-    html, build.mentions[report.page] = read_mentions(html, page=str(page.title or ""), url=page.url)
+    html, build.mentions[report.page], build.links[report.page] = read_mentions(
+        html, page=str(page.title or ""), url=page.url
+    )
     build.sections[unquote(page.url)] = read_sections(html)
     return html
 
@@ -216,9 +228,9 @@ def on_env(env: Environment, config: MkDocsConfig, files: Files) -> Environment:
     errors = [d for d in build.findings if d.level is Level.ERROR]
     if errors:
         raise PluginError(f"sourcepanel: {len(errors)} findings at level error; the first: {errors[0]}")
-    roadmap = next(e for e in config.markdown_extensions if isinstance(e, NotesExtension)).roadmap
+    build.backlinks = backlinks(link for links in build.links.values() for link in links)
     states = note_states(
-        roadmap,
+        build.written.roadmap,
         references={name: report.checked for name, report in build.reports.items()},
         findings=[d.page for d in build.findings if d.level in BAD],
         drift=read_record(
@@ -250,7 +262,7 @@ def on_page_context(context: dict[str, Any], page: Page, config: MkDocsConfig, n
 
 
 def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
-    """Offer a reader without scripts the plain pages of the source, where the article ends.
+    """Where the article ends: who speaks of the page; for a reader without scripts the plain pages of the source.
 
     Here and not in the page's content, which the search would take for words of the note.
     """
@@ -260,7 +272,10 @@ def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
     if report is None or not end:
         return output
     head, _, rest = output.rpartition(end)
-    return head + noscript(report.targets, up="../" * page.url.count("/"), language=build.language) + end + rest
+    up = "../" * page.url.count("/")
+    spoken_of = build.backlinks.get(unquote(page.url), ())
+    more = backlinks_section(spoken_of, up=up, strings=strings(build.language))
+    return head + more + noscript(report.targets, up=up, language=build.language) + end + rest
 
 
 @_explained

@@ -274,8 +274,8 @@ class _Reader:
         self._notes = notes
         self._name = ""
         config = project.config
-        extension = NotesExtension.of(config, page=lambda: self._name, evidence=project.evidence)
-        self._pages = PageReader(config, exists=project.exists, extensions=[extension])
+        self._extension = NotesExtension.of(config, page=lambda: self._name, evidence=project.evidence)
+        self._pages = PageReader(config, exists=project.exists, extensions=[self._extension])
         self._checks = project.note_checks()
 
     def read(self, name: str, *, seen: Notify) -> PageReport:
@@ -284,5 +284,6 @@ class _Reader:
         text = self._project.text(name)
         self._pages.read(name, page.resolve, text=text)
         also = self._checks.check(name, text) if self._notes else ()
+        also += self._checks.told(name, self._extension.findings) if self._notes else ()
         seen(name)
         return page.report(text=text, also=also)

@@ -44,7 +44,7 @@ class StandaloneExtension(SourcePanelExtension):
     def extendMarkdown(self, md: Markdown) -> None:  # noqa: N802 - Python-Markdown's name
         """Learn the page before its lines are marked, tell the findings when it is done; records as in any build."""
         super().extendMarkdown(md)
-        notes = NotesExtension.of(
+        self._notes = notes = NotesExtension.of(
             self.project.config,
             page=lambda: self._page.name,
             evidence=self.project.evidence,
@@ -62,7 +62,10 @@ class StandaloneExtension(SourcePanelExtension):
 
     def end(self) -> None:
         """Log what is wrong on the page; the lock knows nothing of a page whose name is not known."""
-        for finding in self._check.report(text=self._page.text or "").diagnostics if self._page.name != UNKNOWN else ():
+        if self._page.name == UNKNOWN:
+            return
+        also = self.project.note_checks().told(self._page.name, self._notes.findings)
+        for finding in self._check.report(text=self._page.text or "", also=also).diagnostics:
             _log.log(_LEVELS[finding.level], "%s", finding)
 
     @cached_property

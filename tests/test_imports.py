@@ -55,6 +55,7 @@ LAYERS = (
     "render",
     "events",
     "mentions",
+    "backlinks",
     "sections",
     "marks",
     "panelindex",

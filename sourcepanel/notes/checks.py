@@ -45,8 +45,11 @@ class NoteChecks:
 
         Records and code blocks are checked on every page, headings on those that `[notes]` names.
         """
-        found = sorted(self._findings(page, text), key=lambda finding: finding.line)
-        return tuple(d for finding in found if (d := self._diagnostic(page, finding)).level is not Level.IGNORE)
+        return self.told(page, sorted(self._findings(page, text), key=lambda finding: finding.line))
+
+    def told(self, page: str, findings: Iterable[Finding]) -> tuple[Diagnostic, ...]:
+        """Findings about a page with their levels; those that are not to be told are left out."""
+        return tuple(d for finding in findings if (d := self._diagnostic(page, finding)).level is not Level.IGNORE)
 
     def is_note(self, page: str) -> bool:
         """Whether the template applies to this page."""

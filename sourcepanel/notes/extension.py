@@ -18,6 +18,7 @@ from markdown.extensions import Extension
 from markdown.preprocessors import Preprocessor
 from markdown.util import ETX, STX
 
+from sourcepanel.collect import read_page
 from sourcepanel.config import Config
 from sourcepanel.markdown import LINE_ATTRIBUTE
 from sourcepanel.notes.communication_table import CommunicationTable, reference
@@ -28,11 +29,14 @@ from sourcepanel.notes.function_records import FUNCTIONS, FunctionRecord, Item
 from sourcepanel.notes.glossary import Glossary, is_glossary, load_glossary, read_terms
 from sourcepanel.notes.glossary_links import GlossaryLinks
 from sourcepanel.notes.glossary_table import glossary_table
+from sourcepanel.notes.links import NoteLinks, PageNames
 from sourcepanel.notes.outline import Fence, read_outline
 from sourcepanel.notes.proof import Proof, prove
 from sourcepanel.notes.roadmap import MARK, Roadmap, Round, load_roadmap
 from sourcepanel.strings import strings
 
+MADE = "sp-made"
+"""Class of a link between pages that the build made: no sentence of a page holds it."""
 _MARK = re.compile(f"^{STX}note:(\\d+){ETX}$")
 
 
@@ -49,6 +53,7 @@ class NotesExtension(Extension):
         strings: Mapping[str, str],
         evidence: Evidence | None = None,
         glossary: Glossary | None = None,
+        pages: PageNames | None = None,
         language: str = "zh",
     ) -> None:
         """`page` names the page being read, relative to the docs folder; the others answer for paths of the roadmap."""
@@ -60,12 +65,16 @@ class NotesExtension(Extension):
         self.strings = strings
         self.evidence = evidence or Evidence()
         self.glossary = glossary or Glossary()
+        self.pages = pages or PageNames(lambda: (), lambda name: "")
         self.language = language
+        self.findings: list[Finding] = []
+        """What is wrong with links by name on the page that was converted last."""
 
     @classmethod
     def of(cls, config: Config, *, page: Callable[[], str], evidence: Evidence, language: str = "zh") -> NotesExtension:
         """The extension of a site; raises `ConfigError` when its roadmap cannot be read."""
         docs = config.path(config.docs)
+        glossary = load_glossary(config.path(config.notes.glossary), docs=docs) if config.notes.glossary else Glossary()
         return cls(
             roadmap=load_roadmap(config.path(config.notes.roadmap)) if config.notes.roadmap else Roadmap(),
             page=page,
@@ -73,7 +82,8 @@ class NotesExtension(Extension):
             script_exists=lambda script: (config.root / script).is_file(),
             strings=strings(language),
             evidence=evidence,
-            glossary=load_glossary(config.path(config.notes.glossary), docs=docs) if config.notes.glossary else None,
+            glossary=glossary,
+            pages=PageNames(config.page_names, lambda name: read_page(docs / name), terms=glossary.anchors),
             language=language,
         )
 
@@ -84,6 +94,12 @@ class NotesExtension(Extension):
         md.parser.blockprocessors.register(_Insert(md.parser, blocks), "sourcepanel-notes", 180)
         links = GlossaryLinks(md, glossary=self.glossary, page=self.page, language=self.language)
         md.treeprocessors.register(links, "sourcepanel-glossary", 7)
+        named = NoteLinks(
+            md, pages=self.pages, page=self.page, tell=lambda finding: self.findings.append(finding),
+            language=self.language,
+        )  # fmt: skip
+        # After code (190), links (160) and short references (130), before emphasis (60).
+        md.inlinePatterns.register(named, "sourcepanel-notes", 125)
 
     def record(self, body: Sequence[str]) -> Element:
         """A function record as an element; an invalid one as a box."""
@@ -169,7 +185,7 @@ class NotesExtension(Extension):
             SubElement(row, "td").text = f"{chapter.number:02d}"
             cell = SubElement(row, "td")
             if self.note_exists(chapter.note):
-                link = SubElement(cell, "a", {"href": posixpath.relpath(chapter.note, here)})
+                link = SubElement(cell, "a", {"class": MADE, "href": posixpath.relpath(chapter.note, here)})
                 link.text = chapter.title
             else:
                 cell.text = chapter.title
@@ -192,6 +208,7 @@ class _Extract(Preprocessor):
 
     def run(self, lines: list[str]) -> list[str]:
         self._blocks.clear()
+        self._extension.findings.clear()
         out = list(lines)
         fenced: set[int] = set()
         together: list[Fence] = []

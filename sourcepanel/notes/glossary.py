@@ -86,6 +86,10 @@ class Glossary:
         for hit in self._pattern.finditer(text):
             yield hit.start(), hit.end(), self._spelled[hit[0]]
 
+    def anchors(self, page: str) -> Iterator[tuple[str, str]]:
+        """Name and place of each term, if that is the page of the terms."""
+        return ((term.name, term.anchor) for term in (self.terms if page == self.page else ()))
+
     def used(self, text: str) -> tuple[Term, ...]:
         """The terms that the prose of a Markdown page uses, in order of their first use."""
         outline = read_outline(text)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 _FENCE = re.compile(r"^(?P<indent>[ \t]*(?:>[ \t]?)*)(?P<mark>`{3,}|~{3,})[ \t]*(?P<info>[^`\n]*?)[ \t]*$")
 _HEADING = re.compile(r"^(?P<level>#{1,6})(?!#)[ \t]*(?P<text>.*?)[ \t]*#*[ \t]*$")
 _ATTRIBUTES = re.compile(r"[ \t]+\{:?[^{}\n]*\}[ \t]*$")
+_ID = re.compile(r"[ \t{:]#([^\s{}#.=]+)")
 _UNDERLINE = re.compile(r"^(=+|-+)[ \t]*$")
 
 
@@ -24,6 +25,8 @@ class Heading:
     """1-based."""
     level: int
     text: str
+    anchor: str = ""
+    """The id that its attribute list gives it; empty where Markdown makes one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +105,9 @@ def _read_heading(lines: list[str], number: int) -> Heading | None:
         text, level = line.strip(), 1 if lines[number + 1].startswith("=") else 2
     else:
         return None
-    return Heading(line=number + 1, level=level, text=_ATTRIBUTES.sub("", text).strip())
+    given = _ID.search(attributes[0]) if (attributes := _ATTRIBUTES.search(text)) else None
+    plain = _ATTRIBUTES.sub("", text).strip()
+    return Heading(line=number + 1, level=level, text=plain, anchor=given[1] if given else "")
 
 
 def _is_underlined(lines: list[str], number: int) -> bool:

@@ -151,7 +151,7 @@ def build(out: Path) -> Path:
     mentions: list[Mention] = []
     sections: dict[str, dict[str, str]] = {}
     for name, title, html in (("index.html", "训练", INDEX), ("notes/second.html", "第二篇", SECOND)):
-        content, found = read_mentions(html, page=title, url=name)
+        content, found, _ = read_mentions(html, page=title, url=name)
         mentions += found
         sections[name] = read_sections(content)
         (out / name).write_text(page(content, depth=name.count("/")), encoding="utf-8")

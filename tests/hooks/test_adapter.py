@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import logging
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -152,6 +153,8 @@ BAD = [
     ("[x]({url}/blob/v2.0/tiny/training.py#L99999)", 4, "line-past-end"),
     ("[x]({url}/blob/v2.0/tiny/training.py#L9-L5)", 4, "reversed-range"),
     ("[x]({url}/blob/v1.0/tiny/training.py)", 4, "other-ref"),
+    ("[[indexx]]", 4, "note-link"),
+    ("[[index#首]]", 4, "note-link"),
     ("```yaml function-record\nfunction: x\n```", 5, "record"),
     (
         "```python\n    loss = loss_func(model.forward(batch))\n    model.weight -= LEARNING_RATE * loss\n```",
@@ -254,7 +257,7 @@ def test_the_roadmap_shows_what_the_checks_found(project: Project):
     html = project.read("index.html")
     assert 'data-note="notes/1.md">已校验 2 处引用</span>' in html
     assert 'data-note="notes/2.md">计划中</span>' in html
-    assert '<a href="notes/1.html">T1</a>' in html
+    assert '<a class="sp-made" href="notes/1.html">T1</a>' in html
     project.write("docs/notes/1.md", NOTE.replace("## 机制", "## 机理"))
     assert len(project.build()) == 2
     assert 'data-note="notes/1.md">草稿</span>' in project.read("index.html")
@@ -293,6 +296,21 @@ def test_references_in_a_record_are_checked_and_locked(project: Project):
     for line, name in ((4, "pretrain"), (8, "Trainer"), (12, "train_step")):
         project.write("docs/index.md", RECORD.replace(f"::{name}", f"::{name}x"))
         assert any(m.startswith(f"index.md:{line}: ") and f"did you mean {name}" in m for m in project.build())
+
+
+def test_a_page_says_who_links_to_it(project: Project):
+    project.write("theme/main.html", "<body><article>{{ page.content }}</article></body>")
+    project.write("docs/deep/one.md", "# 一\n\n## 节\n\n先。见 [[index#首页|那一页]] 的开头。\n")
+    project.write("docs/index.md", PAGE + "\n又见 [这里](deep/one.md#节)。\n")
+    project.lock()
+    assert project.build(strict=True) == []
+    index, one = project.read("index.html"), project.read("deep/one.html")
+    assert re.search(
+        r'<a href="../index.html#(\S+)" id="ln-1">那一页|<a id="ln-1" href="../index.html#(\S+)">那一页', one
+    )
+    spoken = '节</span> 见 <a href="deep/one.html#ln-1"><mark>那一页</mark></a> 的开头。'
+    assert spoken in index.partition('<section class="backlinks"')[2]
+    assert '又见 <a href="../index.html#ln-1"><mark>这里</mark></a>。' in one.partition('<section class="backlinks"')[2]
 
 
 def test_serve_watches_what_a_build_depends_on(project: Project):

@@ -38,7 +38,7 @@ def test_the_sentence_around_a_link(html: str, before: str, after: str) -> None:
 def test_each_link_gets_an_id_and_keeps_its_own() -> None:
     html = f'<h2 id="x">节 <code>c</code><a class="headerlink" href="#x">¶</a></h2>\n<p>{LINK} é\n{LINK}</p>'
     html += '<p><a id="own" class="sp-link" data-src="tiny/b.py">b</a> <a class="sp-link sp-broken">x</a></p>'
-    made, mentions = read_mentions(html, page="页", url="p.html")
+    made, mentions, _ = read_mentions(html, page="页", url="p.html")
     assert [m.url for m in mentions] == ["p.html#sp-1", "p.html#sp-2", "p.html#own"]
     assert {m.heading for m in mentions} == {"节 c"}
     assert made.replace(' id="sp-1"', "").replace(' id="sp-2"', "") == html
