@@ -22,7 +22,7 @@ def test_backlinks_lead_to_the_sentence(base: str, visit: Open):  # noqa: F811
 
 
 def test_many_sentences_of_one_page_are_folded_and_open_by_keyboard(http: str, visit: Open):  # noqa: F811
-    page = visit(http).goto("lab/scripts.html")
+    page = visit(http).goto("notes/03-data-and-batch-flow.html")
     fold = page.locator(".backlinks details").first
     expect(fold.locator("li").first).to_be_hidden()
     fold.locator("summary").focus()
@@ -33,5 +33,5 @@ def test_many_sentences_of_one_page_are_folded_and_open_by_keyboard(http: str, v
 def test_axe_finds_nothing_in_backlinks(http: str, visit: Open):  # noqa: F811
     for colours in ("light", "dark"):
         made = visit(http, color_scheme=colours, viewport={"width": 390, "height": 844})
-        made.goto("lab/scripts.html")
+        made.goto("notes/03-data-and-batch-flow.html")
         assert made.axe(include=".backlinks") == []
