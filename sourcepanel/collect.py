@@ -45,7 +45,8 @@ class PageReader:
     ) -> tuple[Reference | Finding, ...]:
         """The references of the page of this name in order of their lines; each is given to `resolve` as it is found.
 
-        `text` stands in for what the file holds.        Raises `PageError` for a page that is not there or not UTF-8.
+        `text` stands in for what the file holds. Raises `PageError` for a page that is not there or not UTF-8, or that takes
+        in a file that is not there.
         """
         text = read_page(self._config.path(self._config.docs) / name) if text is None else text
         found: list[Reference | Finding] = []
@@ -62,7 +63,13 @@ class PageReader:
             converter = Markdown(extensions=[*names, *self._more, ours], extension_configs=self._extensions)
         except (ImportError, KeyError) as error:
             raise ConfigError(f"{self._file}: markdown_extensions: {error}") from None
-        converter.convert(body_of(text))
+        try:
+            converter.convert(body_of(text))
+        except Exception as error:
+            # Not a dependency of ours, so known by its name: a file that a page takes in and that is not there.
+            if type(error).__name__ != "SnippetMissingError":
+                raise
+            raise PageError(f"{name}: {error}; write the name of a file that is there, or record it") from None
         return tuple(sorted(found, key=lambda reference: reference.line))
 
 

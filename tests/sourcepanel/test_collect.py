@@ -87,6 +87,14 @@ def test_a_page_that_is_not_utf8_is_named_with_the_byte(tiny_config):
     assert str(caught.value) == f"{path}:3: not UTF-8 (byte 11 is 0xe9); save the page as UTF-8"
 
 
+def test_a_file_that_a_page_takes_in_and_that_is_not_there_is_named(tiny_config):
+    options = "pymdownx.snippets: {check_paths: true}"
+    tiny_config.path(tiny_config.markdown).write_text(f"markdown_extensions: [{options}]\n")
+    write(tiny_config, "bad.md", b'--8<-- "gone.txt"\n')
+    with pytest.raises(PageError, match=r"^bad\.md: Snippet at path 'gone\.txt' could not be found; write"):
+        PageReader(tiny_config).read("bad.md")
+
+
 def test_a_page_that_is_not_there_is_named(tiny_config):
     with pytest.raises(PageError, match=r"gone\.md: cannot be read: No such file"):
         read_page(tiny_config.path(tiny_config.docs) / "gone.md")
