@@ -45,8 +45,8 @@ class PageReader:
     ) -> tuple[Reference | Finding, ...]:
         """The references of the page of this name in order of their lines; each is given to `resolve` as it is found.
 
-        `text` stands in for what the file holds. Raises `PageError` for a page that is not there or not UTF-8, or that takes
-        in a file that is not there.
+        `text` stands in for what the file holds. Raises `PageError` for a page that is not there or not UTF-8, or that
+        takes in a file that is not there.
         """
         text = read_page(self._config.path(self._config.docs) / name) if text is None else text
         found: list[Reference | Finding] = []
