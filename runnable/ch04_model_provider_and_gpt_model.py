@@ -20,7 +20,6 @@ import sys
 from argparse import Namespace
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from runnable.lab import launch  # isort: split
@@ -126,8 +125,7 @@ class MLP(nn.Module):
 
     def __init__(self, name: str, parts: Parts) -> None:
         super().__init__()
-        self.parts = parts
-        self.fc1, self.fc2 = parts.get(f"{name}.fc1"), parts.get(f"{name}.fc2")
+        self.parts, self.fc1, self.fc2 = parts, parts.get(f"{name}.fc1"), parts.get(f"{name}.fc2")
 
     def forward(self, x: Tensor) -> Tensor:
         group = self.parts.group
@@ -141,23 +139,16 @@ class TransformerLayer(nn.Module):
 
     def __init__(self, name: str, parts: Parts, **submodules: nn.Module) -> None:
         super().__init__()
-        self.parts_of_layer = nn.ModuleDict(submodules)
+        for key, part in submodules.items():
+            self.add_module(key, part)
 
     def forward(self, x: Tensor) -> Tensor:
-        p: Any = self.parts_of_layer
-        x = x + p["self_attention"](p["input_layernorm"](x))
-        return x + p["mlp"](p["pre_mlp_layernorm"](x))
+        x = x + self.self_attention(self.input_layernorm(x))
+        return x + self.mlp(self.pre_mlp_layernorm(x))
 
 
-LAYER_SPEC = ModuleSpec(
-    TransformerLayer,
-    {
-        "input_layernorm": ModuleSpec(Norm),
-        "self_attention": ModuleSpec(SelfAttention),
-        "pre_mlp_layernorm": ModuleSpec(Norm),
-        "mlp": ModuleSpec(MLP),
-    },
-)
+PARTS_OF_LAYER = {"input_layernorm": Norm, "self_attention": SelfAttention, "pre_mlp_layernorm": Norm, "mlp": MLP}
+LAYER_SPEC = ModuleSpec(TransformerLayer, {name: ModuleSpec(part) for name, part in PARTS_OF_LAYER.items()})
 
 
 class GPTModel(nn.Module):
@@ -168,7 +159,7 @@ class GPTModel(nn.Module):
         self.parts = parts
         self.embedding = parts.get("embedding")  # [V/t, h]
         self.layer = build_module(LAYER_SPEC, "layer", parts)
-        self.final = Norm("final_layernorm", parts)
+        self.final_layernorm = Norm("final_layernorm", parts)
 
     def forward(self, tokens: Tensor) -> Tensor:
         group, rows = self.parts.group, self.embedding.shape[0]
@@ -179,23 +170,16 @@ class GPTModel(nn.Module):
             x = x.masked_fill(elsewhere.unsqueeze(-1), 0.0)  # the row is another rank's: add nothing
         if group and not self.parts.broken("no_embedding_reduce"):
             x = reduce_from_tp(x, group)
-        x = self.final(self.layer(x.transpose(0, 1)))  # [s, b, h]
+        x = self.final_layernorm(self.layer(x.transpose(0, 1)))  # [s, b, h]
         weight = self.embedding.detach() if self.parts.broken("untied_grad") else self.embedding
         return F.linear(copy_to_tp(x, group) if group else x, weight)  # [s, b, V/t]: split, and stays so
-
-
-def names_of(model: nn.Module) -> list[tuple[str, nn.Parameter]]:
-    """Parameters by the names of the whole tensors."""
-    brief = lambda name: (
-        name.replace("parts_of_layer.", "").replace("final.", "final_layernorm.").replace(".weight", "")
-    )
-    return [(brief(name), p) for name, p in model.named_parameters()]
 
 
 def run(lab: Lab) -> None:
     """One step of a one-layer GPT, in parallel and in one process."""
     tp, dp = lab.layout.tp, lab.layout.dp
     lab.dims |= {"s": S, "b": B, "h": H, "V": V, "n": HEADS, "g": GROUPS, "d": D, "m": M, "t": tp, "tp": tp, "dp": dp}
+    names_of = lambda model: [(name.removesuffix(".weight"), p) for name, p in model.named_parameters()]
     new = lambda *shape: torch.randn(*shape, dtype=lab.dtype)
     rows = GROUPS * (HEADS // GROUPS + 2) * D
     whole = {"embedding": new(V, H) / 2, "final_layernorm": 1 + new(H) / 10}
@@ -222,8 +206,8 @@ def run(lab: Lab) -> None:
                 loss.backward()
         if k == 0:
             lab.check("logits [s, b, V/t]", out, logits[..., part])
-    with lab.phase("grad-sync"):
-        if dp > 1:
+    if dp > 1:
+        with lab.phase("grad-sync"):
             sum_flat([p.grad for p in model.parameters()], lab.group("dp"), scale=1 / dp)
     pieces = {name: (cut(lab, name, whole[name]), cut(lab, name, grads[name])) for name in whole}
     lab.sgd_step(names_of(model), lr=LR, reference=pieces)

@@ -12,11 +12,10 @@ Replays (Megatron-LM core_v0.17.1):
   megatron/core/optimizer/distrib_optimizer.py::DistributedOptimizer.step_with_ready_grads
   megatron/core/optimizer/clip_grads.py::get_grad_norm_fp32
   megatron/core/optimizer/clip_grads.py::clip_grad_by_total_norm_fp32
-Leaves out: several optimizer instances, expert buffers, 16-bit parameters, coalesced buckets, parameter gather
-overlapped with the next forward, NaN checks; SGD with momentum stands for Adam.
+Leaves out: several optimizer instances, expert buffers, 16-bit parameters, coalesced buckets, parameter gather beside
+the next forward, NaN checks; SGD with momentum stands for Adam.
 """
 
-import math
 import sys
 from argparse import Namespace
 from functools import partial
@@ -30,35 +29,35 @@ import torch.distributed as dist
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from runnable.lab.bucket_report import show_buffers
+from runnable.lab import overlap
+from runnable.lab.bucket_report import expected_calls, show_buffers
 from runnable.lab.buckets import Bucket, plan
 from runnable.lab.mappings import copy_to_tp, reduce_from_tp
 from runnable.lab.ranks import Layout, LayoutError
 from runnable.lab.run import Lab, Script
 
-S, B, H, M, STEPS = 4, 2, 12, 2, 2
-LR, MOMENTUM, CLIP = 0.1, 0.9, 0.3
+S, B, H, M, STEPS, LR, MOMENTUM, CLIP = 4, 2, 12, 2, 2, 0.1, 0.9, 0.3
 SPLIT = {"col": 0, "row": 1}  # parameter → dimension cut by TP; norm and bias are whole on every TP rank
+Tensors = dict[str, Tensor]
 
 
 class Buffers:
     """Flat parameters and gradients; the parameters and their main_grad are views of them."""
 
-    def __init__(self, lab: Lab, model: nn.Module) -> None:
-        self.lab, self.group, self.sharded = lab, lab.group("dp-cp"), lab.args.dist_opt
-        self.model = dict(model.named_parameters())
-        sizes = {name: p.numel() for name, p in self.model.items()}
+    def __init__(self, lab: Lab, model: dict[str, nn.Parameter]) -> None:
+        self.lab, self.group, self.sharded, self.model = lab, lab.group("dp-cp"), lab.args.dist_opt, model
+        sizes = {name: p.numel() for name, p in model.items()}
         self.buckets = plan(sizes, at_least=lab.args.bucket, ranks=self.group.size(), sharded=self.sharded)
         self.params = torch.zeros(self.buckets[-1].end, dtype=lab.dtype, device=lab.device)
         self.grads = torch.zeros_like(self.params)  # whole on every rank, also with the distributed optimizer
-        self.last_microbatch, self.first_batch, self.log = False, True, []
+        self.microbatch, self.first_batch, self.log = 0, True, []
         self.ready: dict[int, set[str]] = {bucket.index: set() for bucket in self.buckets}
-        self.works: dict[int, dist.Work] = {}
+        self.sent: dict[int, overlap.Sent] = {}
+        self.pace = overlap.Pace(lab, self.buckets, matrices=list(SPLIT))
         for bucket in self.buckets:
             for name, (start, end) in bucket.params.items():
-                p = self.model[name]
-                self.params[start:end] = p.data.flatten()
-                p.data = self.params[start:end].view_as(p)
+                p = model[name]
+                p.data = self.params[start:end].copy_(p.data.flatten()).view_as(p)
                 p.main_grad = self.grads[start:end].view_as(p)
                 p.register_post_accumulate_grad_hook(partial(self._hook, name, bucket))
 
@@ -71,16 +70,17 @@ class Buffers:
         """Runs when autograd has added to p.grad: the gradient moves to main_grad and may fill the bucket."""
         p.main_grad += p.grad
         p.grad = None
-        always = self.lab.broken("each_microbatch")
-        if self.lab.args.no_overlap or not (self.last_microbatch or always):
+        self.pace.compute(f"{name}{self.microbatch}")
+        last, always = self.microbatch == M - 1, self.lab.broken("each_microbatch")
+        if self.lab.args.no_overlap or not (last or always):
             return
         self.ready[bucket.index].add(name)
         self.log.append(f"{name} 就绪")
         # In the first batch Megatron only counts which gradients arrive; the sync starts at the end.
         if self.ready[bucket.index] == bucket.params.keys() and (not self.first_batch or always):
             self.start(bucket)
-            if not self.last_microbatch:
-                self.works.pop(bucket.index).wait()
+            if not last:
+                self.sent.pop(bucket.index).wait()
 
     def start(self, bucket: Bucket) -> None:
         """Pre-scale by 1/DP, then SUM: reduce-scatter to the owner of each shard, or all-reduce."""
@@ -92,26 +92,27 @@ class Buffers:
         grads *= 1 if self.lab.broken("no_scale") else 1 / self.group.size()
         with self.lab.tracer.label(f"bucket {bucket.index}"):
             if self.sharded:
-                send, mine = grads.clone(), self.own(self.grads, bucket)
-                self.works[bucket.index] = dist.reduce_scatter_tensor(mine, send, group=self.group, async_op=True)
+                mine = self.own(self.grads, bucket)
+                work = dist.reduce_scatter_tensor(mine, grads.clone(), group=self.group, async_op=True)
             else:
-                self.works[bucket.index] = dist.all_reduce(grads, group=self.group, async_op=True)
+                work = dist.all_reduce(grads, group=self.group, async_op=True)
+        self.sent[bucket.index] = self.pace.link(f"S{bucket.index}", work)
 
     def finish(self) -> None:
         """Start what has not been started, wait for all: finish_grad_sync."""
-        for bucket in self.buckets:
-            if bucket.index not in self.works:
-                self.start(bucket)
-        while self.works:
-            self.works.popitem()[1].wait()
+        for bucket in [b for b in self.buckets if b.index not in self.sent]:
+            self.start(bucket)
+        while self.sent:
+            self.sent.pop(min(self.sent)).wait()
         self.first_batch = False
 
     def gather_params(self) -> None:
         """All-gather the updated shards: start_param_sync."""
         for bucket in self.buckets:
-            with self.lab.tracer.label(f"bucket {bucket.index}"):
+            with self.lab.phase("param-sync"), self.lab.tracer.label(f"bucket {bucket.index}"):
                 whole = self.params[bucket.start : bucket.end]
                 dist.all_gather_into_tensor(whole, self.own(self.params, bucket).clone(), group=self.group)
+            self.pace.link(f"G{bucket.index}").wait()
 
 
 class Optimizer:
@@ -142,7 +143,7 @@ class Optimizer:
         return norm
 
 
-def forward(p: dict[str, Tensor], x: Tensor, tp: dist.ProcessGroup | None = None) -> Tensor:
+def forward(p: Tensors, x: Tensor, tp: dist.ProcessGroup | None = None) -> Tensor:
     """norm → Column → GeLU → Row; with `tp` on this rank's slices."""
     x = F.layer_norm(x, (H,)) * p["norm"]
     y = F.gelu(F.linear(copy_to_tp(x, tp) if tp else x, p["col"]))  # [s, b, f/t]
@@ -150,16 +151,14 @@ def forward(p: dict[str, Tensor], x: Tensor, tp: dist.ProcessGroup | None = None
     return (reduce_from_tp(partial, tp) if tp else partial) + p["bias"]  # [s, b, h]
 
 
-def one_process(
-    whole: dict[str, Tensor], xs: Tensor, ys: Tensor
-) -> tuple[dict[str, Tensor], dict[str, Tensor], list[float]]:
+def one_process(whole: Tensors, xs: Tensor, ys: Tensor) -> tuple[Tensors, Tensors, list[float]]:
     """The same steps in one process: last clipped gradients, parameters, norms."""
     p = {name: value.clone().requires_grad_() for name, value in whole.items()}
     state, norms = dict.fromkeys(p, 0), []
     for step in range(STEPS):  # xs, ys: [dp·m, steps, s, b, h]
         loss = sum((forward(p, x) - y).square().mean() for x, y in zip(xs[:, step], ys[:, step], strict=True)) / len(xs)
         grads = dict(zip(p, torch.autograd.grad(loss, list(p.values())), strict=True))
-        norms.append(math.sqrt(sum(g.square().sum().item() for g in grads.values())))
+        norms.append(sum(g.square().sum().item() for g in grads.values()) ** 0.5)
         for name in p:
             grads[name] *= min(1.0, CLIP / (norms[-1] + 1e-6))
             state[name] = MOMENTUM * state[name] + grads[name]
@@ -177,50 +176,42 @@ def run(lab: Lab) -> None:
     with lab.alone():
         grads, params, norms = one_process(whole, xs, ys)
     cut = lambda name, value: value.chunk(tp, SPLIT[name])[lab.place["tp"]] if name in SPLIT else value
-    model = nn.Module()
-    for name in whole:
-        setattr(model, name, nn.Parameter(cut(name, whole[name]).to(lab.device, copy=True)))
+    model = {name: nn.Parameter(cut(name, whole[name]).to(lab.device, copy=True)) for name in whole}
     optimizer, found = Optimizer(buffers := Buffers(lab, model)), []
     for step in range(STEPS):
         buffers.grads.zero_()
         buffers.log.clear()
+        buffers.pace.begin()
         for k in range(M):
-            buffers.last_microbatch = k == M - 1
-            with lab.phase("forward"), lab.span(f"F{k}", "forward"):
+            buffers.microbatch = k
+            with lab.phase("forward"):
                 x, want = (t[lab.place["dp"] * M + k, step].to(lab.device) for t in (xs, ys))
                 loss = (forward(buffers.model, x, lab.group("tp")) - want).square().mean() / M
-            with lab.phase("backward"), lab.span(f"B{k}", "backward"):
+                buffers.pace.compute(f"F{k}")
+            with lab.phase("backward"):
                 loss.backward()
         with lab.phase("grad-sync"):
             buffers.finish()
         with lab.phase("optimizer"), torch.no_grad():
             found.append(optimizer.step())
-        with lab.phase("param-sync"):
-            if buffers.sharded and not lab.broken("no_gather"):
-                buffers.gather_params()
+            buffers.pace.compute("O")
+        if buffers.sharded and not lab.broken("no_gather"):
+            buffers.gather_params()
     lab.report.say(f"第 2 步最后一个 microbatch 的反向（overlap 时通信在反向结束前发起）：{' → '.join(buffers.log)}")
     flat = torch.zeros_like(buffers.grads, device="cpu")
     for bucket, (_, got) in zip(buffers.buckets, optimizer.pieces, strict=True):
         for name, (start, end) in bucket.params.items():
             flat[start:end] = cut(name, grads[name]).flatten()
         lab.check(f"grad bucket {bucket.index}", got, buffers.own(flat, bucket))
-    for name, p in model.named_parameters():
+    for name, p in model.items():
         lab.check(f"{STEPS} 步后 {name}", p.data, cut(name, params[name]))
     lab.check("grad norm（每步）", torch.tensor(found, dtype=lab.dtype), torch.tensor(norms, dtype=lab.dtype))
     kind = "distributed optimizer" if buffers.sharded else "DDP"
     lab.prove(f"与单进程比较：{kind}，TP={tp} DP={dp} m={M}，{STEPS} 步（裁剪到 {CLIP}）")
     show_buffers(lab, buffers, optimizer)
+    buffers.pace.show()
     if lab.args.broken is None:
-        lab.expect(expected_calls(lab, len(buffers.buckets)))
-
-
-def expected_calls(lab: Lab, buckets: int) -> dict[tuple[str, str, str], int]:
-    """(phase, collective, group) → calls of a rank in two steps."""
-    sync, late = "reduce_scatter" if lab.args.dist_opt else "all_reduce", STEPS if lab.args.no_overlap else 1
-    calls = {("forward", "all_reduce", "tp"): STEPS * M, ("backward", "all_reduce", "tp"): STEPS * M}
-    calls |= {("grad-sync", sync, "dp-cp"): late * buckets, ("backward", sync, "dp-cp"): (STEPS - late) * buckets}
-    calls |= {("param-sync", "all_gather", "dp-cp"): STEPS * buckets * lab.args.dist_opt}
-    return calls | {("optimizer", "all_reduce", "tp-dp-cp" if lab.args.dist_opt else "tp-pp"): STEPS}
+        lab.expect(expected_calls(lab, len(buffers.buckets), m=M, steps=STEPS))
 
 
 def layout(args: Namespace, world: int) -> Layout:
@@ -248,12 +239,10 @@ SCRIPT = Script(
         "no_gather": "distributed optimizer 更新后不 all-gather 参数",
     },
     arguments=lambda group: (
+        overlap.arguments(group),
         group.add_argument("--tp", type=int, help="TP 大小（默认 2）"),
-        group.add_argument(
-            "--dist-opt", action="store_true", help="distributed optimizer：reduce-scatter + all-gather"
-        ),
+        group.add_argument("--dist-opt", action="store_true", help="distributed optimizer：每个 rank 只更新 1/DP"),
         group.add_argument("--bucket", type=int, default=150, help="一个 bucket 至少几个数（默认 150）"),
-        group.add_argument("--no-overlap", action="store_true", help="反向结束后才同步"),
     ),
 )
 

@@ -1,4 +1,4 @@
-"""Tables and picture of gradient buckets: what lies where, and what it costs each rank."""
+"""Tables and picture of gradient buckets: what lies where, what it costs each rank, what must be sent."""
 
 from __future__ import annotations
 
@@ -29,3 +29,12 @@ def show_buffers(lab: Lab, buffers: Buffers, optimizer: Optimizer) -> None:
     lab.report.table("每个 rank 的字节", ["", ">字节"], [(name, count * size) for name, count in costs.items()])
     spans = [(b.start, b.end, [(*where, name) for name, where in b.params.items()]) for b in buffers.buckets]
     lab.pictures["buckets"] = draw.buckets(spans, dp if buffers.sharded else 1)
+
+
+def expected_calls(lab: Lab, buckets: int, *, m: int, steps: int) -> dict[tuple[str, str, str], int]:
+    """(phase, collective, group) → calls of a rank in all steps: the first one syncs late."""
+    sync, late = "reduce_scatter" if lab.args.dist_opt else "all_reduce", steps if lab.args.no_overlap else 1
+    calls = {("forward", "all_reduce", "tp"): steps * m, ("backward", "all_reduce", "tp"): steps * m}
+    calls |= {("grad-sync", sync, "dp-cp"): late * buckets, ("backward", sync, "dp-cp"): (steps - late) * buckets}
+    calls |= {("param-sync", "all_gather", "dp-cp"): steps * buckets * lab.args.dist_opt}
+    return calls | {("optimizer", "all_reduce", "tp-dp-cp" if lab.args.dist_opt else "tp-pp"): steps}

@@ -158,17 +158,19 @@ def rank_grid(layout: Layout) -> str:
     return svg.dumps()
 
 
-def timeline(title: str, lanes: Sequence[tuple[str, Sequence[tuple[str, str, float, float]]]], *, unit: float) -> str:
-    """Lanes of (text, color, start, end); `unit` is pixels for one unit of time."""
+def timeline(
+    title: str, lanes: Sequence[tuple[str, Sequence[tuple[str, str, float, float]]]], *, unit: float, left: float = 70
+) -> str:
+    """Lanes of (text, color, start, end); `unit` is pixels for one unit of time, `left` the room for their names."""
     svg = Svg(title)
     svg.text(4, 16, title)
     for index, (name, boxes) in enumerate(lanes):
         y = 28 + index * 30
         svg.text(4, y + 17, name)
         for text, fill, start, end in boxes:
-            svg.rect(70 + start * unit, y, (end - start) * unit, 24, fill, opacity=0.35, tip=f"{name} {text}")
+            svg.rect(left + start * unit, y, (end - start) * unit, 24, fill, opacity=0.35, tip=f"{name} {text}")
             if (end - start) * unit >= 12:
-                svg.text(70 + (start + end) * unit / 2, y + 16, text, anchor="middle", size=10)
+                svg.text(left + (start + end) * unit / 2, y + 16, text, anchor="middle", size=10)
     return svg.dumps()
 
 

@@ -8,6 +8,7 @@ and `megatron/core/pipeline_parallel/schedules.py::forward_backward_pipelining_w
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -180,11 +181,18 @@ def grid(simulation: Simulation) -> list[str]:
     """One line for each rank, two characters for each unit of time: A0 forward, a0 backward, ·· idle."""
     steps = {t for lane in simulation.lanes for slot in lane for t in (slot.start, slot.end)}
     unit = min((b - a for a, b in pairwise(sorted(steps | {Fraction(0)}))), default=Fraction(1))
+    lanes = [[(str(slot.action), slot.start, slot.end) for slot in lane] for lane in simulation.lanes]
+    return text_grid(lanes, simulation.makespan, unit)
+
+
+def text_grid(lanes: Sequence[Sequence[tuple[str, Fraction, Fraction]]], total: Fraction, cell: Fraction) -> list[str]:
+    """One line for each lane of (two characters, start, end), two characters for each `cell` of time."""
     rows = []
-    for lane in simulation.lanes:
-        cells = ["··"] * int(simulation.makespan / unit)
-        for slot in lane:
-            first, last = int(slot.start / unit), int(slot.end / unit)
-            cells[first:last] = [str(slot.action)] + ["──"] * (last - first - 1)
+    for lane in lanes:
+        cells = ["··"] * math.ceil(total / cell)
+        for text, start, end in lane:
+            first, last = round(start / cell), round(end / cell)
+            if last > first:
+                cells[first:last] = [text.ljust(2, "─")] + ["──"] * (last - first - 1)
         rows.append("".join(cells))
     return rows
