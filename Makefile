@@ -18,6 +18,7 @@ TP ?= 2
 PP ?= 2
 DP ?= 2
 RANK ?= 0
+WHAT ?= build
 TYPESCRIPT ?= 5.9.3
 
 # mkdocs 1.x is pinned: Material's banner about 2.x tells a reader of the log nothing to act on.
@@ -82,9 +83,9 @@ rank: ## What one rank of a large job sends: make rank RANK=137 TP=8 PP=4 DP=16 
 	$(call setup,megatron)
 	$(BIN)/python -m runnable.megatron_cpu --tp $(TP) --pp $(PP) --dp $(DP) --only $(RANK) $(ARGS)
 
-bench: ## Measure builds against plain Material and mkdocstrings (some minutes)
-	$(call setup,bench)
-	$(BIN)/python bench/build.py $(ARGS)
+bench: ## Measure against peers: make bench WHAT=build (or panel, xref, lab; some minutes each)
+	$(call setup,bench $(if $(filter lab,$(WHAT)),megatron))
+	$(BIN)/python bench/$(WHAT).py $(ARGS)
 
 pin: ## Resolve all dependencies anew and write constraints.txt
 	$(call setup,site)

@@ -73,7 +73,7 @@ def test_every_occurrence_of_a_rendered_file_is_woven_in(name):
 
 
 def test_links_are_put_into_the_section_they_stand_in():
-    files = source_files({"a.py": ("X = 1\n" + "\n" * 398 + "X\n" + "X\n").encode()})
+    files = source_files({"a.py": ("X = 1\n" + "\n" * (2 * SECTION - 2) + "X\n" + "X\n").encode()})
     [index] = build_index(files)
     woven = weave(render_source(files["a.py"]).sections, FileLinks("tiny", index).links, size=SECTION)
     assert [section.count("<a") for section in woven] == [0, 1, 1]
