@@ -162,6 +162,27 @@ def test_a_second_click_shows_another_file_and_the_first_is_kept(base: str, visi
     assert page.locator("script[src*='src/tiny']").count() == 0
 
 
+def test_an_open_asks_for_one_data_file_and_the_late_features_and_a_repeated_one_for_nothing(
+    base: str, visit: Open
+) -> None:
+    seen = visit(base)
+    page = seen.goto()
+    before = len(seen.requests)
+    click(page, "range")
+    page.wait_for_function("SourcePanel.keys.length > 3 && !document.querySelector('script[src*=later]')")
+    asked = sorted(url.rpartition("/")[2] for url in seen.requests[before:])
+    assert asked == ["later.js", "training.py.js"]
+    expect(page.locator(".sp-lines section:not(.sp-ready)")).to_have_count(0)
+    lines = page.locator(".sp-l").count()
+    nodes = page.locator(".sp-panel *").count()
+    # A line, its number, and a span for each coloured word; the rest is head, tools and foot.
+    assert nodes <= 5 * lines + 150
+    page.keyboard.press("Escape")
+    click(page, "range")
+    assert len(seen.requests) == before + 2
+    assert page.locator(".sp-panel *").count() <= nodes + 5
+
+
 def test_the_link_of_what_is_open_is_marked(http: str, visit: Open) -> None:
     page = visit(http).goto()
     click(page, "other")
