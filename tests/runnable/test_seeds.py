@@ -68,8 +68,10 @@ def test_seeds_are_those_that_set_random_seed_sets(sizes, random_init, with_mega
         assert seeds(lab) == theirs, rank
 
 
-def test_experts_of_two_stages_start_alike(with_megatron):
-    """PP=2 EP=2: (pp=0, ep=1) and (pp=1, ep=0) have one seed, hence one set of weights; no other two ranks have."""
+@pytest.mark.parametrize(("on_cpu", "pairs"), [(False, [(1, 2)]), (True, [(0, 1), (2, 3)])], ids=["gpu", "cpu"])
+def test_which_experts_start_alike(on_cpu, pairs, with_megatron):
+    """PP=2 EP=2. By the expert stream, (pp=0, ep=1) and (pp=1, ep=0) have one seed, hence one set of weights; made
+    with --use-cpu-initialization, both EP ranks of a stage take theirs from the one CPU stream of that stage."""
 
     def body(tree: Path) -> list[tuple[int, int]]:
         import warnings
@@ -89,7 +91,7 @@ def test_experts_of_two_stages_start_alike(with_megatron):
             config = TransformerConfig(
                 num_layers=2, hidden_size=12, num_attention_heads=4, moe_ffn_hidden_size=48, num_moe_experts=4,
                 expert_model_parallel_size=2, pipeline_model_parallel_size=2, pipeline_dtype=torch.float32,
-                add_bias_linear=False,
+                add_bias_linear=False, use_cpu_initialization=on_cpu,
             )  # fmt: skip
             parts = MLPSubmodules(linear_fc1=ColumnParallelLinear, linear_fc2=RowParallelLinear)
             made = SequentialMLP(2, config, parts, pg_collection=get_default_pg_collection())
@@ -99,4 +101,4 @@ def test_experts_of_two_stages_start_alike(with_megatron):
         assert all(every == some for every, some in alike)
         return [(a, b) for b in range(4) for a in range(b) if alike[4 * b + a][0]]
 
-    assert with_megatron(body) == [(1, 2)]
+    assert with_megatron(body) == pairs
