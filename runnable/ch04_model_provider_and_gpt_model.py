@@ -11,8 +11,8 @@ Replays (Megatron-LM core_v0.17.1):
   megatron/core/transformer/attention.py::SelfAttention.get_query_key_value_tensors
   megatron/core/transformer/transformer_layer.py::TransformerLayer
   megatron/core/models/gpt/gpt_model.py::GPTModel
-Leaves out: position embedding, dropout, biases, sequence parallel (ch10), pipeline stages, the cross entropy (ch05;
-here the loss is a weighted sum of logits, which needs no sum over the vocabulary), more TP ranks than query groups.
+Leaves out: position embedding, dropout, biases (of norms too), sequence parallel and async backward (ch10), pipeline
+stages, cross entropy (ch05; here the loss is a weighted sum of logits), more TP ranks than query groups.
 Shapes: s, b, h; V vocabulary; n heads in g groups of d numbers; t = TP. qkv weight [g·(n/g + 2)·d, h]: group by group.
 """
 

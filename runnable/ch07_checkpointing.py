@@ -12,7 +12,8 @@ Replays (Megatron-LM core_v0.17.1):
   megatron/core/dist_checkpointing/mapping.py::ShardedTensor
 Leaves out: the distributed optimizer's flat shards (fully_reshardable in Megatron turns them back into tensors),
 asynchronous and parallel saving, pipeline stages, strictness about missing keys. The storage is torch's own
-torch.distributed.checkpoint, which Megatron's torch_dist format also writes: a DTensor stands for ShardedTensor.
+torch.distributed.checkpoint, which Megatron's torch_dist format also writes: a DTensor stands for ShardedTensor, and
+the step count is a tensor in it (Megatron: common.pt).
 Shapes: fc1 [f/t, h], fc2 [h, f/t], norm [h]; Adam's exp_avg and exp_avg_sq are cut like their parameter.
 """
 
@@ -196,7 +197,8 @@ def resume(lab: Lab, whole: dict[str, Tensor], data: Tensor, folder: Path) -> No
     while int(trainer.done) < STEPS:
         loss = trainer.step(*data[:, int(trainer.done)])
         lab.report.say(f"step {int(trainer.done)} loss {loss.hex()}")
-        if int(trainer.done) == lab.args.die_at and lab.rank == lab.world - 1:
+        first = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") == "0"  # an elastic restart lives
+        if int(trainer.done) == lab.args.die_at and lab.rank == lab.world - 1 and first:
             os._exit(9)  # before its pieces are written
         trainer.save(folder)
 

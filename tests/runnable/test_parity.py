@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import pickle
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,29 +12,7 @@ pytest.importorskip("einops", reason="the real Megatron needs einops")
 
 from runnable.lab.ranks import Layout
 from runnable.traces import Trace
-
-
-def in_ranks(folder: Path, world: int, body: Callable[[int], Any]) -> list[Any]:
-    """body(rank) in forked ranks with the model-parallel groups of TP = world."""
-    import torch.distributed as dist
-
-    from runnable.lab import launch
-
-    def rank(store: str) -> int:
-        me = int(os.environ["RANK"])
-        launch.use_loopback(world)
-        dist.init_process_group("gloo", init_method=store, rank=me, world_size=world)
-        try:
-            from megatron.core import parallel_state
-
-            parallel_state.initialize_model_parallel(tensor_model_parallel_size=world)
-            (folder / f"rank{me}").write_bytes(pickle.dumps(body(me)))
-        finally:
-            dist.destroy_process_group()
-        return 0
-
-    assert launch.fork_ranks(world, rank) == 0
-    return [pickle.loads((folder / f"rank{r}").read_bytes()) for r in range(world)]
+from tests.support.megatron import in_ranks
 
 
 @pytest.mark.parametrize("sizes", [(8, 2, 2, 1, 1), (16, 2, 2, 2, 2), (32, 4, 2, 1, 4)])
