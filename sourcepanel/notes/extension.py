@@ -32,7 +32,7 @@ from sourcepanel.notes.glossary_table import glossary_table
 from sourcepanel.notes.links import NoteLinks, PageNames
 from sourcepanel.notes.outline import Fence, read_outline
 from sourcepanel.notes.proof import Proof, prove
-from sourcepanel.notes.roadmap import MARK, Roadmap, Round, load_roadmap
+from sourcepanel.notes.roadmap import MARK, Chapter, Roadmap, Round, load_roadmap
 from sourcepanel.strings import strings
 
 MADE = "sp-made"
@@ -165,13 +165,15 @@ class NotesExtension(Extension):
             for item in items:
                 SubElement(entries, "li").text = _inline(item)
 
-    def round(self, number: int) -> Element:
-        """The question of a round and its table of chapters."""
+    def round(self, number: int, *, form: str | None = None) -> Element:
+        """The question of a round and its table of chapters; in the form `list`, its chapters and their questions."""
         if not 1 <= number <= len(self.roadmap.rounds):
             box = Element("div", {"class": "note-invalid"})
             SubElement(box, "p").text = f"{self.strings['note.invalid']} roadmap {number}"
             return box
         chosen: Round = self.roadmap.rounds[number - 1]
+        if form == "list":
+            return self._chapters(chosen)
         box = Element("div", {"class": "roadmap"})
         SubElement(box, "p", {"class": "roadmap__question"}).text = chosen.question
         table = SubElement(box, "table", {"class": "roadmap__table"})
@@ -179,16 +181,10 @@ class NotesExtension(Extension):
         for column in ("number", "note", "state", "script", "record"):
             SubElement(head, "th", {"scope": "col"}).text = self.strings[f"note.roadmap.{column}"]
         body = SubElement(table, "tbody")
-        here = posixpath.dirname(self.page()) or "."
         for chapter in chosen.chapters:
             row = SubElement(body, "tr")
             SubElement(row, "td").text = f"{chapter.number:02d}"
-            cell = SubElement(row, "td")
-            if self.note_exists(chapter.note):
-                link = SubElement(cell, "a", {"class": MADE, "href": posixpath.relpath(chapter.note, here)})
-                link.text = chapter.title
-            else:
-                cell.text = chapter.title
+            self._title(SubElement(row, "td"), chapter)
             state = SubElement(row, "td")
             SubElement(state, "span", {"class": "note-state", "data-note": chapter.note})
             there = self.script_exists(chapter.script)
@@ -196,6 +192,20 @@ class NotesExtension(Extension):
             SubElement(row, "td", attributes).text = _code(chapter.script)
             SubElement(row, "td").text = chapter.record
         return box
+
+    def _title(self, parent: Element, chapter: Chapter) -> None:
+        if self.note_exists(chapter.note):
+            here = posixpath.dirname(self.page()) or "."
+            parent = SubElement(parent, "a", {"class": MADE, "href": posixpath.relpath(chapter.note, here)})
+        parent.text = chapter.title
+
+    def _chapters(self, chosen: Round) -> Element:
+        entries = Element("ol", {"class": "chapters"})
+        for chapter in chosen.chapters:
+            entry = SubElement(entries, "li", {"value": str(chapter.number)})
+            self._title(SubElement(entry, "strong"), chapter)
+            SubElement(entry, "p").text = chapter.question or chapter.record
+        return entries
 
 
 class _Extract(Preprocessor):
@@ -227,7 +237,7 @@ class _Extract(Preprocessor):
             self._replace(out, together, self._extension.communications(together))
         for number, line in enumerate(lines):
             if number + 1 not in fenced and (hit := MARK.match(line)):
-                out[number] = self._put(self._extension.round(int(hit[1])), number + 1, "")
+                out[number] = self._put(self._extension.round(int(hit[1]), form=hit[2]), number + 1, "")
         return out
 
     def _replace(self, lines: list[str], fences: Sequence[Fence], block: Element) -> None:

@@ -16,8 +16,8 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 from sourcepanel.errors import ConfigError
 from sourcepanel.notes.yaml_text import YamlProblem, YamlText, load_yaml
 
-MARK = re.compile(r"^[ ]{0,3}<!--\s*roadmap\s+(\d+)\s*-->\s*$")
-"""The line of a page that one round's table takes; the number is the round's, from 1."""
+MARK = re.compile(r"^[ ]{0,3}<!--\s*roadmap\s+(\d+)(?:\s+(list))?\s*-->\s*$")
+"""The line of a page that one round's table takes, or its list of chapters; the number is the round's, from 1."""
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 NotePath = Annotated[str, StringConstraints(pattern=r"^[^/.\\][^\\]*\.md$")]
@@ -33,6 +33,8 @@ class Chapter(_Table):
 
     number: int = Field(ge=1)
     title: Text
+    question: Text | None = None
+    """What a reader comes with; the list of chapters shows it, or else `record`."""
     note: NotePath
     """Path of the page, relative to the docs folder; it need not exist yet."""
     script: RelativePath

@@ -52,6 +52,14 @@ def test_a_round_is_its_question_and_a_table(tmp_path: Path, golden: Golden):
     golden("roadmap.html", html + "\n")
 
 
+def test_a_round_can_be_a_list_of_its_chapters(tmp_path: Path):
+    asked = CHAPTERS.replace("        note: notes/01", "        question: 谁在读？\n        note: notes/01")
+    html = render(load(tmp_path, asked), "<!-- roadmap 1 list -->")
+    assert html.count("<li") == 2 and "<table" not in html
+    assert '<li value="1"><strong><a class="sp-made" href="notes/01-overview.md">' in html.replace("\n", "")
+    assert "谁在读？" in html and "记下 group" in html, "without a question, what to record"
+
+
 def test_links_are_relative_to_the_page(tmp_path: Path):
     roadmap = load(tmp_path, CHAPTERS)
     assert 'href="notes/01-overview.md"' in render(roadmap, "<!-- roadmap 1 -->")
