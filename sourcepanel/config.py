@@ -120,6 +120,13 @@ class Notes(_Table):
     """The same for the chapter's program; without it none is written."""
 
 
+class Coverage(_Table):
+    """What the pages about the coverage of the source count."""
+
+    folders: tuple[str, ...] = ()
+    """Folders of the source that count, with all below them; empty for everything."""
+
+
 class Config(_Table):
     """The whole file; every path is relative to `root`."""
 
@@ -140,6 +147,7 @@ class Config(_Table):
     exclude: tuple[str, ...] = ()
     """Shell patterns over paths relative to `docs` (`*` also matches `/`) of Markdown files that are not pages."""
     notes: Notes = Notes()
+    coverage: Coverage = Coverage()
     levels: dict[Code, Level] = Field(default_factory=dict)
     repositories: Annotated[tuple[Repository, ...], AfterValidator(_distinct)] = Field(min_length=1)
 
@@ -224,5 +232,5 @@ def _line_of(text: str, loc: Sequence[str | int]) -> int:
 
 
 def _known_keys() -> set[str]:
-    tables = (Config, Repository, Alias, Wheel, License, Version, Notes)
+    tables = (Config, Repository, Alias, Wheel, License, Version, Notes, Coverage)
     return {name for table in tables for name in table.model_fields} - {"root"} | {code.value for code in Code}

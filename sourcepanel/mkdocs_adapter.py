@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from urllib.parse import unquote
@@ -21,6 +22,7 @@ from mkdocs.plugins import event_priority
 from sourcepanel.backlinks import backlinks, backlinks_section
 from sourcepanel.collect import read_page
 from sourcepanel.config import CONFIG_NAME, Repository, load_config
+from sourcepanel.coverage.site import SCRIPT, SLOTS, CoveragePages, Material
 from sourcepanel.diagnostics import Diagnostic, Level
 from sourcepanel.drift.record import read_record
 from sourcepanel.errors import SourcePanelError
@@ -34,14 +36,14 @@ from sourcepanel.notes.reading_time import ReadingTime, reading_time
 from sourcepanel.notes.roadmap import fill_states, note_states
 from sourcepanel.pagecheck import BAD, PageCheck, PageReport
 from sourcepanel.panel import write_panel
-from sourcepanel.panel_assets import SCRIPTS, STYLES
+from sourcepanel.panel_assets import SCRIPTS, STYLES, lean_asset, write_changed
 from sourcepanel.project import Project
 from sourcepanel.reference import Finding, Reference, Target
 from sourcepanel.sections import read_sections
 from sourcepanel.static_pages import extend_sitemap, noscript, static_pages, write_static_pages
 from sourcepanel.strings import strings
-from sourcepanel.versions_view import read_versions
-from sourcepanel.xref.store import cached_index
+from sourcepanel.versions_view import Views, read_versions
+from sourcepanel.xref.store import Index, cached_index
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -79,6 +81,30 @@ class _Build:
     backlinks: dict[str, tuple[Mention, ...]] = field(default_factory=dict)
     """The same by the address of the page that they lead to."""
     sections: dict[str, dict[str, str]] = field(default_factory=dict)
+    coverage: CoveragePages | None = None
+    """Only where a page asks for a part of it."""
+
+    @cached_property
+    def targets(self) -> list[Target]:
+        """What the pages refer to; asked for when all have been read, as are the next three."""
+        return [target for report in self.reports.values() for target in report.targets]
+
+    @cached_property
+    def said(self) -> list[Mention]:
+        """The sentences about the source."""
+        return [mention for page in self.mentions.values() for mention in page]
+
+    @cached_property
+    def indexes(self) -> dict[str, Index]:
+        """What each identifier means, by repository."""
+        cache = self.project.config.cache_dir
+        return {name: cached_index(one, cache=cache, notify=_log.info) for name, one in self.project.sources.items()}
+
+    @cached_property
+    def versions(self) -> Views:
+        """What differs at other versions."""
+        project = self.project
+        return read_versions(project.config, sources=project.sources, targets=self.targets, notify=_log.info)
 
     def resolve(self, found: Reference | Finding) -> Target | None:
         """Called by the Markdown extension for the page that is being converted."""
@@ -243,7 +269,27 @@ def on_env(env: Environment, config: MkDocsConfig, files: Files) -> Environment:
     for file in files.documentation_pages():
         if file.page and file.page.content and "note-state" in file.page.content:
             file.page.content = fill_states(file.page.content, states=states, strings=table)
+    _cover(build, [file.page for file in files.documentation_pages() if file.page])
     return env
+
+
+def _cover(build: _Build, pages: Iterable[Page]) -> None:
+    """Fill the parts of pages that tell how much of the source the notes cover."""
+    asking = [page for page in pages if any(slot in (page.content or "") for slot in SLOTS)]
+    if not asking:
+        return
+    build.coverage = CoveragePages(
+        (
+            Material(
+                source=source, targets=build.targets, mentions=build.said, index=build.indexes[name],
+                folders=build.project.config.coverage.folders, views=build.versions,
+            )
+            for name, source in build.project.sources.items()
+        ),
+        strings=strings(build.language),
+    )  # fmt: skip
+    for page in asking:
+        page.content = build.coverage.fill(page.content or "", up="../" * page.url.count("/"))
 
 
 def on_page_context(context: dict[str, Any], page: Page, config: MkDocsConfig, nav: Navigation) -> dict[str, Any]:
@@ -283,11 +329,9 @@ def on_post_build(config: MkDocsConfig) -> None:
     """Write the panel's scripts, style and data into the site."""
     build = _current()
     project = build.project
-    targets = [target for report in build.reports.values() for target in report.targets]
+    targets, mentions, indexes = build.targets, build.said, build.indexes
     docs = project.config.path(project.config.docs)
     traces, cache = project.config.traces, project.config.cache_dir
-    mentions = [mention for page in build.mentions.values() for mention in page]
-    indexes = {name: cached_index(source, cache=cache, notify=_log.info) for name, source in project.sources.items()}
     site, site_url = Path(config.site_dir), config.site_url or ""
     report = write_panel(
         site,
@@ -300,8 +344,13 @@ def on_post_build(config: MkDocsConfig) -> None:
         indexes=indexes,
         extent=project.config.extent,
         sections=build.sections,
-        versions=read_versions(project.config, sources=project.sources, targets=targets, notify=_log.info),
+        versions=build.versions,
+        also={name: [file.path for file in files] for name, files in build.coverage.files.items()}
+        if build.coverage
+        else {},
     )
+    if build.coverage:
+        write_changed(site / SCRIPT, lean_asset("treemap.js"))
     pages = (
         page
         for name, source in project.sources.items()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
@@ -59,6 +59,7 @@ def write_panel(
     extent: Extent = "linked",
     sections: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
     versions: Views = MappingProxyType({}),
+    also: Mapping[str, Collection[str]] = MappingProxyType({}),
 ) -> PanelReport:
     """Write all that the panel loads under `out`, the built site; files that are right already stay untouched.
 
@@ -66,7 +67,7 @@ def write_panel(
     no target needs are removed. `mentions` and `events` stand with the file whose lines they are about; `indexes`
     (by repository) make links of identifiers, and `extent` says which files come besides the linked ones.
     `sections` holds for each page (its address) what a preview shows of its sections,
-    `versions` what is other at which version.
+    `versions` what is other at which version, `also` by repository more files that the panel has.
     """
     marks = Marks(mentions, events)
     by_path: dict[str, dict[str, list[Target]]] = defaultdict(lambda: defaultdict(list))
@@ -79,7 +80,7 @@ def write_panel(
     for source in sources:
         name = source.repository.name
         index = indexes.get(name, {})
-        linked = _extended(by_path.get(name, {}), extent, source=source, index=index)
+        linked = _extended(by_path.get(name, {}), extent, source=source, index=index, also=also.get(name, ()))
         shown = PanelIndex(source, index=index, shown=linked)
         names[name] = shown.names()
         for path, data in _views(source, linked, cache=cache, marks=marks, index=shown):
@@ -160,11 +161,16 @@ def _views(
 
 
 def _extended(
-    linked: Mapping[str, Sequence[Target]], extent: Extent, *, source: Source, index: Mapping[str, FileIndex]
+    linked: Mapping[str, Sequence[Target]],
+    extent: Extent,
+    *,
+    source: Source,
+    index: Mapping[str, FileIndex],
+    also: Collection[str],
 ) -> dict[str, Sequence[Target]]:
-    """The linked files and folders, and the files that the extent adds."""
+    """The linked files and folders, and the files that the extent adds and others ask for."""
     files = [path for path, targets in linked.items() if targets[0].kind != "folder"]
-    more = select(extent, source=source, linked=files, index=index).paths
+    more = sorted({*select(extent, source=source, linked=files, index=index).paths, *also})
     return {**linked, **{path: [_whole(source, path)] for path in more if path not in linked}}
 
 

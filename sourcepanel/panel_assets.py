@@ -65,6 +65,11 @@ def safe_json(value: object) -> str:
     return text.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
+def lean_asset(name: str) -> str:
+    """A script or style of the engine by its name, as it goes into the site."""
+    return _lean(_ASSETS / name)
+
+
 def _lean(file: Path) -> str:
     """A script or style without type casts, comments that fill whole lines, and indentation: half the bytes."""
     text = _COMMENT.sub("", file.read_text(encoding="utf-8"))

@@ -62,6 +62,7 @@ LAYERS = (
     "versions_view",
     "panel_assets",
     "panel",
+    "coverage",
     "static_pages",
     "mkdocs_adapter",
     "cli",
