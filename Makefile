@@ -2,7 +2,7 @@
 # The plain commands behind each target stand in README.md.
 
 .DEFAULT_GOAL := help
-.PHONY: help serve site test lint format check lock demo megatron rank bench pin clean distclean
+.PHONY: help serve site test lint format check lock demo megatron megatron-all rank bench pin clean distclean
 
 # The first Python >= 3.11 on this machine; another one: make PYTHON=/path/to/python3.12 …
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
@@ -34,7 +34,7 @@ endef
 
 help: ## Show this list
 	@echo "make TARGET [NAME=value …]"
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  \1\t\2/p' Makefile | expand -t 14
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' Makefile | expand -t 16
 
 serve: ## Build the site and serve it, rebuilding on each save (PORT=8000)
 	$(call setup,site)
@@ -78,6 +78,10 @@ demo: ## Run a chapter's script: make demo CH=10 NP=4 (ranks; ARGS=… goes to t
 megatron: ## Run the real Megatron at the pin on CPU: make megatron TP=2 PP=2 DP=2
 	$(call setup,megatron)
 	$(BIN)/python -m runnable.megatron_cpu --tp $(TP) --pp $(PP) --dp $(DP) $(ARGS)
+
+megatron-all: ## Compare the real Megatron in every known layout with one process (some minutes)
+	$(call setup,megatron)
+	$(BIN)/python -m runnable.megatron_cpu --all
 
 rank: ## What one rank of a large job sends: make rank RANK=137 TP=8 PP=4 DP=16 ARGS='--heads 8 --layers 32 --global-batch 128'
 	$(call setup,megatron)

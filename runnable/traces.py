@@ -74,6 +74,8 @@ class Event(_Record):
     """The caller got the handle back and waits elsewhere."""
     label: str | None = None
     """What the script says this is: a microbatch, a bucket, a parameter."""
+    module: str | None = None
+    """The module at work, layers counted over all stages: decoder.layers.0.mlp.linear_fc2, in backward too."""
     site: Site | None
     """The line that issued the call."""
     stack: tuple[Site, ...] = ()
@@ -169,7 +171,7 @@ class Trace(_Record):
 
 def _bare(event: dict[str, object]) -> dict[str, object]:
     """An event without the fields that say nothing."""
-    optional = ("reduce", "root", "peer", "label")
+    optional = ("reduce", "root", "peer", "label", "module")
     quiet = {key for key in optional if event[key] is None}
     quiet |= {key for key in ("asynchronous", "stack") if not event[key]}
     return {key: value for key, value in event.items() if key not in quiet}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,41 +20,29 @@ import torch
 import torch.distributed as dist
 from torch.distributed import distributed_c10d as c10d
 
+from runnable.lab.calls import METHODS, SPEC, asynchronous, operator, shapes, tensors_in
 from runnable.lab.ranks import SHORT
-from runnable.traces import Event, Group, Kind, Phase, RankTrace, Site, Tensor
+from runnable.traces import Event, Group, Kind, Phase, RankTrace, Site
 
 ROOT = Path(__file__).resolve().parents[2]
 _LAB = str(Path(__file__).resolve().parent)
 
-# Method → (kind, position of the tensors put in, position of those got out).
-_METHODS: dict[str, tuple[Kind, int | None, int | None]] = {
-    "allreduce": ("all_reduce", 0, 0),
-    "allreduce_coalesced": ("all_reduce", 0, 0),
-    "broadcast": ("broadcast", 0, 0),
-    "reduce": ("reduce", 0, 0),
-    "allgather": ("all_gather", 1, 0),
-    "allgather_coalesced": ("all_gather", 1, 0),
-    "_allgather_base": ("all_gather", 1, 0),
-    "all_gather_single": ("all_gather", 1, 0),
-    "all_gather_single_coalesced": ("all_gather", 1, 0),
-    "allgather_into_tensor_coalesced": ("all_gather", 1, 0),
-    "reduce_scatter": ("reduce_scatter", 1, 0),
-    "_reduce_scatter_base": ("reduce_scatter", 1, 0),
-    "reduce_scatter_single": ("reduce_scatter", 1, 0),
-    "reduce_scatter_single_coalesced": ("reduce_scatter", 1, 0),
-    "reduce_scatter_tensor_coalesced": ("reduce_scatter", 1, 0),
-    "gather": ("gather", 1, 0),
-    "scatter": ("scatter", 1, 0),
-    "alltoall": ("all_to_all", 1, 0),
-    "alltoall_base": ("all_to_all", 1, 0),
-    "all_to_all_single": ("all_to_all", 1, 0),
-    "send": ("send", 0, None),
-    "recv": ("recv", None, 0),
-    "recv_anysource": ("recv", None, 0),
-    "barrier": ("barrier", None, None),
-    "monitored_barrier": ("barrier", None, None),
-}
-METHODS = tuple(_METHODS)
+_ENGINE = torch.autograd.graph._engine_run_backward.__code__
+"""Below it on the stack is a backward, above it what that backward runs."""
+
+
+@dataclass
+class _Way:
+    """How a call got here."""
+
+    api: str = ""
+    """The function of torch.distributed."""
+    stack: list[Site] = field(default_factory=list)
+    """The lines of the trees on the stack, nearest first."""
+    inner: int = sys.maxsize
+    """How many of them run inside the innermost backward, if one runs."""
+    waits: bool = True
+    """Whether torch.distributed itself waits for the end."""
 
 
 @dataclass
@@ -78,8 +66,10 @@ class Tracer:
     helpers: frozenset[str] = frozenset()
     """Functions of the trees that only pass a call on: the callers of such a line are kept in `Event.stack`."""
     describe: Callable[[str, Kind, int | None], Phase | None] = lambda function, kind, peer: None
-    """Phase by the name of a function on the stack, for a program that does not use `phase()`; of a call of this kind
-    with this peer."""
+    """Phase by the qualified name of a function on the stack, for a program that does not use `phase()`; of a call of
+    this kind with this peer. "recompute" counts only from inside the backward that issued the call."""
+    module_of: Callable[[], str | None] = lambda: None
+    """The module that is at work (`ModuleNames`)."""
     events: list[Event] = field(default_factory=list)
     spans: list[Span] = field(default_factory=list)
     groups: dict[str, Group] = field(default_factory=dict)
@@ -108,9 +98,9 @@ class Tracer:
         def new_group(ranks: Sequence[int] | None = None, *args: Any, **kwargs: Any) -> Any:
             if self.on:
                 members = tuple(range(dist.get_world_size()) if ranks is None else ranks)
-                _, stack, _ = self._walk(sys._getframe(1))
-                key = self._known_group(str(kwargs.get("group_desc")), members)
-                self._add("new_group", "new_group", key, stack)
+                way = self._walk(sys._getframe(1))
+                way.api = "new_group"
+                self._add("new_group", self._known_group(str(kwargs.get("group_desc")), members), way)
             with self.paused():
                 return make(ranks, *args, **kwargs)
 
@@ -176,7 +166,7 @@ class Tracer:
         return RankTrace(rank=rank, events=tuple(self.events))
 
     def _wrap(self, method: str, original: Callable[..., Any]) -> Callable[..., Any]:
-        kind, put, got = _METHODS[method]
+        kind, put, got = SPEC[method]
 
         def call(group: dist.ProcessGroup, *args: Any, **kwargs: Any) -> Any:
             # torch's newer methods call older ones; only the outermost call is the user's.
@@ -198,55 +188,56 @@ class Tracer:
     def _record(
         self, kind: Kind, group: dist.ProcessGroup, given: tuple[Any, ...], put: int | None, got: int | None
     ) -> None:
-        before = [] if put is None else list(_tensors(given[put]))
-        after = [] if got is None else list(_tensors(given[got]))
+        before = [] if put is None else list(tensors_in(given[put]))
+        after = [] if got is None else list(tensors_in(given[got]))
         options = next((value for value in given if type(value).__name__.endswith("Options")), None)
-        api, stack, waits = self._walk(sys._getframe(2))
+        way = self._walk(sys._getframe(2))
         peer = dist.get_global_rank(group, given[1]) if kind in ("send", "recv") else None
         self._add(
             kind,
-            api,
             self._group(group),
-            stack,
-            before=_shapes(before),
-            after=_shapes(after),
+            way,
+            before=shapes(before),
+            after=shapes(after),
             bytes_in=sum(t.numel() * t.element_size() for t in before),
             bytes_out=sum(t.numel() * t.element_size() for t in after),
-            reduce=_operator(options) if kind in ("all_reduce", "reduce_scatter", "reduce") else None,
+            reduce=operator(options) if kind in ("all_reduce", "reduce_scatter", "reduce") else None,
             root=dist.get_global_rank(group, options.rootRank)
             if kind in ("broadcast", "reduce", "gather", "scatter")
             else None,
             peer=peer,
-            asynchronous=not waits,
+            asynchronous=not way.waits,
         )
 
-    def _add(self, kind: Kind, api: str, group: str, stack: list[Site], **more: Any) -> None:
+    def _add(self, kind: Kind, group: str, way: _Way, **more: Any) -> None:
+        stack = way.stack
         if self._marks:
             phase, label = self._marks.pop(0)
         else:
-            phase, label = self._phase_of(stack, kind, more.get("peer")), self._label[-1]
+            phase, label = self._phase_of(way, kind, more.get("peer")), self._label[-1]
         passed = next((i for i, s in enumerate(stack) if s.function.rsplit(".", 1)[-1] not in self.helpers), 0)
         quiet: dict[str, Any] = {"before": (), "after": (), "bytes_in": 0, "bytes_out": 0}
         self.events.append(
             Event.model_construct(
                 n=len(self.events),
                 kind=kind,
-                api=api,
+                api=way.api,
                 group=group,
                 phase=phase,
                 label=label,
+                module=self.module_of(),
                 site=stack[0] if stack else None,
                 stack=tuple(stack[passed : passed + 5]) if passed else (),
                 **(quiet | more),
             )
         )
 
-    def _phase_of(self, stack: Sequence[Site], kind: Kind, peer: int | None) -> Phase:
-        functions = (site.function.rsplit(".", 1)[-1] for site in stack)
-        named = next((p for name in functions if (p := self.describe(name, kind, peer))), None)
-        if named == "recompute":
-            return named
-        return "backward" if torch._C._current_graph_task_id() != -1 else named or self._phase[-1]
+    def _phase_of(self, way: _Way, kind: Kind, peer: int | None) -> Phase:
+        named = ((i, self.describe(site.function, kind, peer)) for i, site in enumerate(way.stack))
+        found = next(((i, phase) for i, phase in named if phase), None)
+        if torch._C._current_graph_task_id() == -1:
+            return found[1] if found else self._phase[-1]
+        return "recompute" if found and found[1] == "recompute" and found[0] < way.inner else "backward"
 
     def _group(self, group: dist.ProcessGroup) -> str:
         return self._known_group(group.group_desc, tuple(dist.get_process_group_ranks(group)))
@@ -258,20 +249,21 @@ class Tracer:
             self.groups[key] = Group(name=name, desc=desc, ranks=ranks)
         return key
 
-    def _walk(self, frame: FrameType | None) -> tuple[str, list[Site], bool]:
-        """The API called, the lines of the trees on the stack (nearest first), and whether torch waits for us."""
-        api, stack, waits = "", [], True
+    def _walk(self, frame: FrameType | None) -> _Way:
+        way = _Way()
         while frame is not None:
             code = frame.f_code
-            if not stack and code.co_filename == c10d.__file__ and code.co_name != "wrapper":
-                api = code.co_name
-                waits = not _asynchronous(code.co_name, frame.f_locals)
+            if not way.stack and code.co_filename == c10d.__file__ and code.co_name != "wrapper":
+                way.api = code.co_name
+                way.waits = not asynchronous(code.co_name, frame.f_locals)
+            elif code is _ENGINE:
+                way.inner = min(way.inner, len(way.stack))
             else:
                 path = self._path(code)
                 if path is not None:
-                    stack.append(Site.model_construct(path=path, line=frame.f_lineno, function=code.co_qualname))
+                    way.stack.append(Site.model_construct(path=path, line=frame.f_lineno, function=code.co_qualname))
             frame = frame.f_back
-        return api, stack, waits
+        return way
 
     def _path(self, code: CodeType) -> str | None:
         if code not in self._known:
@@ -279,28 +271,3 @@ class Tracer:
             inside = [] if name.startswith(self.skip) else [(f, to) for f, to in self.trees if name.startswith(f)]
             self._known[code] = inside[0][1] + name[len(inside[0][0]) :] if inside else None
         return self._known[code]
-
-
-def _asynchronous(api: str, local: Mapping[str, Any]) -> bool:
-    """Whether a function of torch.distributed hands the handle back to its caller."""
-    default = api in ("isend", "irecv", "batch_isend_irecv")
-    return bool(local.get("async_op", local.get("async_ops", default)))
-
-
-def _tensors(value: Any) -> Iterator[torch.Tensor]:
-    if isinstance(value, torch.Tensor):
-        yield value
-    elif isinstance(value, (list, tuple)):
-        for item in value:
-            yield from _tensors(item)
-
-
-def _shapes(tensors: Sequence[torch.Tensor]) -> tuple[Tensor, ...]:
-    return tuple(
-        Tensor.model_construct(dtype=str(t.dtype).removeprefix("torch."), shape=tuple(t.shape)) for t in tensors
-    )
-
-
-def _operator(options: Any) -> str:
-    operator = getattr(options.reduceOp, "op", options.reduceOp)
-    return str(operator).rsplit(".", 1)[-1]

@@ -2,8 +2,8 @@
 
 Prints every collective with the line of Megatron that issued it, and compares every gradient and every parameter after
 the step with the same step in one process. The source is the pin's, unmodified; `--patches` lists what replaces CUDA.
-`--tp 8 --pp 4 --dp 16 --heads 8 --layers 32 --global-batch 128 --only 137` plays one rank of 512 alone: whom it talks
-to, in which order, with which shapes, from which line; it cannot know values, losses and times.
+`--layout llama-3-70b --only 137` plays one rank of 512 alone: whom it talks to, in which order, with which shapes, from
+which line; it cannot know values, losses and times.
 """
 
 from __future__ import annotations
@@ -13,10 +13,13 @@ import importlib.util
 import shlex
 import sys
 
+from runnable.megatron_cpu.layouts import LARGE, LAYOUTS
+
 SIZES = {
     "tp": "tensor parallel size",
     "pp": "pipeline parallel size",
     "dp": "data parallel size",
+    "cp": "context parallel size（attention 是本项目的）",
     "vpp": "每个 stage 的 virtual chunk",
 }
 NEEDED = ("torch", "numpy", "rich", "pydantic", "einops", "tqdm", "yaml", "psutil")
@@ -33,6 +36,11 @@ def parse(argv: list[str]) -> argparse.Namespace:
     layout.add_argument(
         "--overlap", action="store_true", help="梯度同步与反向重叠；有 --dist-opt 时参数聚合也与前向重叠"
     )
+    layout.add_argument(
+        "--layout", choices=(*LAYOUTS, *LARGE), metavar="NAME",
+        help=f"有名字的布局与它的模型，代替其余布局与模型参数：{'、'.join(LAYOUTS)}；要 --only：{'、'.join(LARGE)}",
+    )  # fmt: skip
+    layout.add_argument("--all", action="store_true", help="逐个运行所有有名字的布局，与单进程比较（几分钟）")
     model = parser.add_argument_group("模型与数据")
     model.add_argument("--layers", type=int, default=4)
     model.add_argument("--hidden", type=int, default=32)
@@ -69,9 +77,12 @@ def main(argv: list[str]) -> int:
         print(f"缺少 {', '.join(missing)}：{install}", file=sys.stderr)
         return 2
     from runnable.megatron_cpu.command import list_patches, play, train
+    from runnable.megatron_cpu.everything import train_all
 
     if args.patches:
         return list_patches()
+    if args.all:
+        return train_all()
     shown = [a for a in argv if a not in ("--picture", "--out", args.out)]
     run = play if args.only is not None else train
     return run(args, command=shlex.join(["python", "-m", "runnable.megatron_cpu", *shown]))

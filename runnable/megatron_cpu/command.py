@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from argparse import Namespace
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from runnable.lab import draw
@@ -12,6 +13,7 @@ from runnable.lab.prove import lines
 from runnable.lab.ranks import LayoutError
 from runnable.lab.report import Report
 from runnable.megatron_cpu import harness, patches
+from runnable.megatron_cpu.layouts import LARGE, LAYOUTS, PER_TOKEN
 from runnable.megatron_cpu.run import Run
 from runnable.traces import write_text
 
@@ -19,7 +21,7 @@ from runnable.traces import write_text
 def list_patches() -> int:
     """Name and reason of each."""
     report = Report(speaks=True, stable=False)
-    rows = [(p.name, "import 之后" if p.needs_megatron else "import 之前", p.reason) for p in patches.PATCHES]
+    rows = [(p.name, p.when, p.reason) for p in patches.PATCHES]
     report.table("未改动的 Megatron-LM 在 CPU 上训练所需的 patch", ["替换", "何时", "理由"], rows)
     return 0
 
@@ -95,13 +97,17 @@ def play(args: Namespace, *, command: str) -> int:
 
 def run_of(args: Namespace) -> Run:
     """What the command line asks for."""
-    # A batch that is no whole number of microbatches is told by `_problems` and never runs.
+    if args.layout:
+        return replace((LAYOUTS | LARGE)[args.layout], recorded=args.trace)
+    same = ("tp", "pp", "dp", "cp", "vpp", "sp", "dist_opt", "overlap", "layers", "hidden", "ffn", "heads", "groups")
     return Run(
-        tp=args.tp, pp=args.pp, dp=args.dp, vpp=args.vpp, sp=args.sp, dist_opt=args.dist_opt, overlap=args.overlap,
-        layers=args.layers, hidden=args.hidden, ffn=args.ffn, heads=args.heads, groups=args.groups, seq=args.seq,
-        vocab=args.vocab, micro=args.micro_batch, microbatches=args.global_batch // max(1, args.micro_batch),
-        steps=args.steps, mask=args.mask, adam=args.adam, recorded=args.trace, extra=tuple(args.extra),
-    )  # fmt: skip
+        **{name: getattr(args, name) for name in (*same, "seq", "vocab", "steps", "mask", "adam")},
+        micro=args.micro_batch,
+        # A batch that is no whole number of microbatches is told by `_problems` and never runs.
+        microbatches=args.global_batch // max(1, args.micro_batch),
+        recorded=args.trace,
+        extra=(*(PER_TOKEN if args.cp > 1 else ()), *args.extra),
+    )
 
 
 def _problems(run: Run, args: Namespace, rank: int) -> Iterator[str]:
@@ -115,16 +121,22 @@ def _problems(run: Run, args: Namespace, rank: int) -> Iterator[str]:
         yield f"--{low[0].replace('_', '-')} {getattr(args, low[0])}：必须 ≥ 1"
     elif run.heads % run.tp or run.seq % run.tp or run.hidden % run.heads:
         yield f"--tp {run.tp}：要能整除 {run.heads} 个 head 与 s={run.seq}；--heads 要能整除 --hidden {run.hidden}"
+    elif run.seq % (2 * run.cp):
+        yield f"--seq {run.seq} 不能被 2×cp = {2 * run.cp} 整除"
     elif run.groups and (run.heads % run.groups or (run.groups % run.tp and run.tp % run.groups)):
         yield f"--groups {run.groups}：要能整除 {run.heads} 个 head，并与 tp={run.tp} 一个整除另一个"
     elif run.vocab % run.tp or (run.ffn or run.tp) % run.tp:
         yield f"--vocab {run.vocab} 与 --ffn 要能被 tp={run.tp} 整除"
     elif run.layers % (run.pp * run.vpp):
         yield f"--layers {run.layers} 不能被 pp×vpp = {run.pp}×{run.vpp} 整除"
-    elif args.global_batch % (run.micro * run.dp):
+    elif not args.layout and args.global_batch % (run.micro * run.dp):
         yield f"--global-batch {args.global_batch} 不能被 micro-batch × dp = {run.micro}×{run.dp} 整除"
     elif run.vpp > 1 and (run.pp < 2 or (run.microbatches // run.dp) % run.pp):
         yield f"interleaved：要 pp ≥ 2，且每个副本的 microbatch 数 {run.microbatches // run.dp} 能被 pp={run.pp} 整除"
+    elif args.layout in LARGE and args.only is None:
+        yield f"--layout {args.layout} 有 {run.world} 个 rank：用 --only RANK 扮演其中一个"
+    elif args.only is not None and run.ep > 1:
+        yield f"--layout {args.layout}：router 把 token 发给谁取决于数值，--only 不知道"
     elif run.sp and run.tp == 1:
         yield "--sp 要 tp ≥ 2"
     elif not 0 <= rank < run.world:

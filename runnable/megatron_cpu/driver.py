@@ -11,10 +11,12 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+from runnable.lab.modules import ModuleNames
 from runnable.lab.trace import Tracer
+from runnable.megatron_cpu import attention, fake
 from runnable.megatron_cpu.phases import tracer
 from runnable.megatron_cpu.run import Run
-from runnable.megatron_cpu.workload import batches, fill, forward_step, pieces, provide_model
+from runnable.megatron_cpu.workload import batches, fill, forward_step, named_modules, pieces, provide_model
 
 __all__ = ["Outcome", "Run", "tracer", "train"]
 
@@ -46,6 +48,10 @@ def train(run: Run, record: Tracer) -> Outcome:
             "--ckpt-format",
             "torch_dist",
         ]
+    if run.cp > 1:
+        attention.install()
+    if run.shapes_only:
+        fake.enter()
     from megatron.core.enums import ModelType
     from megatron.core.pipeline_parallel import get_forward_backward_func
     from megatron.core.rerun_state_machine import RerunDataIterator
@@ -57,11 +63,14 @@ def train(run: Run, record: Tracer) -> Outcome:
     initialize_megatron()
     model, optimizer, scheduler = setup_model_and_optimizer(provide_model, ModelType.encoder_or_decoder)
     record.on = False
-    with torch.no_grad():
-        for piece in pieces(model):
-            fill(piece)
-    optimizer.reload_model_params()
+    if not run.shapes_only:
+        with torch.no_grad():
+            for piece in pieces(model):
+                fill(piece)
+        optimizer.reload_model_params()
     config, start_param_sync = _loop_setup(model, optimizer)
+    record.module_of = modules = ModuleNames()
+    modules.watch(named_modules(model))
     losses: list[float] = []
     data = [RerunDataIterator(batches(run)) for _ in model]
     for step in range(run.steps):
@@ -80,7 +89,7 @@ def train(run: Run, record: Tracer) -> Outcome:
         record.on = True
         _save_and_load(model, optimizer, scheduler)
         record.on = False
-    held = list(pieces(model))
+    held = [] if run.shapes_only else list(pieces(model))
     return Outcome(
         rank=dist.get_rank(),
         losses=losses,

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import logging
+import multiprocessing.util
 import os
 import pickle
 import sys
 import tempfile
 import warnings
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -21,7 +21,7 @@ import torch.distributed as dist
 from runnable.lab import launch
 from runnable.lab.pin import megatron_tree
 from runnable.lab.prove import Check, compare
-from runnable.megatron_cpu import driver, patches
+from runnable.megatron_cpu import driver, fake, patches
 from runnable.megatron_cpu.driver import Outcome, Run
 from runnable.traces import Group, RankTrace, Trace
 
@@ -49,6 +49,10 @@ class Finished:
         return next(o.losses for o in reversed(self.outcomes) if o.losses)
 
 
+Known = tuple[Outcome, RankTrace, dict[str, Group]]
+"""What one rank leaves."""
+
+
 def prepare(*, without: frozenset[str] = frozenset()) -> Path:
     """Patch torch and import Megatron from the snapshot, once for all ranks that are forked later."""
     tree = megatron_tree()
@@ -58,28 +62,35 @@ def prepare(*, without: frozenset[str] = frozenset()) -> Path:
     torch.set_num_threads(1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        patches.apply(without=without)
+        patches.apply(patches.BEFORE, tree=str(tree), without=without)
         import megatron.core.models.gpt
         import megatron.training.training  # noqa: F401
 
-        patches.apply_after_import(without=without)
+        patches.apply(patches.AFTER, without=without)
     return tree
 
 
 def execute(run: Run, *, tree: Path, command: str = "", timeout: float = 60) -> Finished:
     """Fork the ranks, wait, collect; raises `RunFailed` with what they printed. Call `prepare` before."""
+    found, log = collect(
+        run, range(run.world), lambda store, results: _rank(run, tree, store, results, timeout), "Megatron"
+    )
+    return Finished(run, tuple(outcome for outcome, _, _ in found), as_trace(run, found, command), log)
+
+
+def collect(run: Run, ranks: Sequence[int], body: Callable[[str, Path], int], what: str) -> tuple[list[Known], str]:
+    """Fork as many processes as there are ranks to play; what each left, and what they printed."""
     with tempfile.TemporaryDirectory(prefix="megatron-") as folder:
         results = Path(folder)
-        code = launch.fork_ranks(run.world, lambda store: _rank(run, tree, store, results, timeout))
+        code = launch.fork_ranks(len(ranks), lambda store: body(store, results))
         log = "".join(path.read_text(errors="replace") for path in sorted(results.glob("*.log")))
         if code:
-            raise RunFailed(f"TP={run.tp} PP={run.pp} DP={run.dp}：Megatron 以退出码 {code} 结束", log)
-        found = [pickle.loads((results / f"{rank}.pickle").read_bytes()) for rank in range(run.world)]
-    trace = _trace(run, found, command)
-    return Finished(run, tuple(outcome for outcome, _, _ in found), trace, log)
+            raise RunFailed(f"TP={run.tp} PP={run.pp} CP={run.cp} DP={run.dp}：{what} 以退出码 {code} 结束", log)
+        return [pickle.loads((results / f"{rank}.pickle").read_bytes()) for rank in ranks], log
 
 
-def _trace(run: Run, found: Sequence[tuple[Outcome, RankTrace, dict[str, Group]]], command: str) -> Trace:
+def as_trace(run: Run, found: Sequence[Known], command: str) -> Trace:
+    """The ranks' records as one."""
     groups = {key: group for _, _, known in found for key, group in known.items()}
     return Trace(
         source="Megatron-LM@core_v0.17.1",
@@ -102,16 +113,22 @@ def _quiet(path: Path) -> None:
 
 
 def _rank(run: Run, tree: Path, store: str, results: Path, timeout: float) -> int:
-    rank = int(os.environ["RANK"])
+    def begin(rank: int) -> None:
+        launch.use_loopback(run.world)
+        limit = timedelta(seconds=timeout)
+        dist.init_process_group("gloo", init_method=store, rank=rank, world_size=run.world, timeout=limit)
+
+    return one_rank(run, int(os.environ["RANK"]), tree, results, begin)
+
+
+def one_rank(run: Run, rank: int, tree: Path, results: Path, begin: Callable[[int], None]) -> int:
+    """One rank from `begin`, which brings up its world, to the file with what it knows; the exit code."""
     _quiet(results / f"{rank}.log")
     os.chdir(results)
-    launch.use_loopback(run.world)
     record = driver.tracer(str(tree))
     record.on = False
     try:
-        dist.init_process_group(
-            "gloo", init_method=store, rank=rank, world_size=run.world, timeout=timedelta(seconds=timeout)
-        )
+        begin(rank)
         record.install()
         record.watch_groups()
         outcome = driver.train(run, record)
@@ -123,49 +140,20 @@ def _rank(run: Run, tree: Path, store: str, results: Path, timeout: float) -> in
     finally:
         if dist.is_initialized():
             dist.destroy_process_group()
+        # A rank leaves by os._exit: the checkpoint writer's manager processes would outlive it.
+        multiprocessing.util._exit_function()
 
 
 def play(run: Run, rank: int, *, tree: Path, command: str = "") -> Trace:
-    """What one rank of a job of any size would send: its own calls, from one process and no partners.
+    """What one rank of a job of any size would send (`fake` says how, and what it cannot know)."""
+    alone = replace(run, shapes_only=True, only_here=(*run.only_here, "--disable-gloo-process-groups"))
 
-    PyTorch's fake process group returns at once and moves nothing, so shapes, partners, order and lines are right as
-    long as they do not depend on the values of tensors (true of dense models), while losses and times mean nothing.
-    """
-    with tempfile.TemporaryDirectory(prefix="megatron-") as folder:
-        results = Path(folder)
-        code = launch.fork_ranks(1, lambda store: _fake_rank(run, rank, tree, results))
-        if code:
-            raise RunFailed(f"rank {rank}：Megatron 以退出码 {code} 结束", (results / f"{rank}.log").read_text())
-        found = [pickle.loads((results / f"{rank}.pickle").read_bytes())]
-    return _trace(run, found, command)
+    def body(store: str, results: Path) -> int:
+        os.environ |= {"RANK": str(rank), "WORLD_SIZE": str(run.world)}
+        return one_rank(alone, rank, tree, results, lambda me: fake.begin(me, run.world))
 
-
-def _fake_rank(run: Run, rank: int, tree: Path, results: Path) -> int:
-    from torch.testing._internal.distributed.fake_pg import FakeStore
-
-    os.environ |= {"RANK": str(rank), "WORLD_SIZE": str(run.world)}
-    _quiet(results / f"{rank}.log")
-    empty = torch.empty
-
-    def zeros(*args: Any, **kwargs: Any) -> torch.Tensor:
-        made = empty(*args, **kwargs)
-        return made if made.requires_grad else made.zero_()
-
-    torch.empty = zeros  # a receive buffer stays as it was made, and some are read as sizes or indices
-    record = driver.tracer(str(tree))
-    record.on = False
-    try:
-        dist.init_process_group("fake", store=FakeStore(), rank=rank, world_size=run.world)
-        record.install()
-        outcome = driver.train(replace(run, extra=(*run.extra, "--disable-gloo-process-groups")), record)
-        found = outcome, record.result(rank), record.groups
-        (results / f"{rank}.pickle").write_bytes(pickle.dumps(found))
-        return 0
-    except Exception as error:
-        return launch.explain(f"[rank {rank}/{run.world}]", error)
-    finally:
-        if dist.is_initialized():
-            dist.destroy_process_group()
+    found, _ = collect(run, [rank], body, f"rank {rank}：Megatron")
+    return as_trace(run, found, command)
 
 
 def whole(outcomes: Sequence[Outcome], field: str) -> dict[tuple[str, tuple[int, ...]], torch.Tensor]:
@@ -195,9 +183,11 @@ def compare_runs(many: Finished, one: Finished, *, tolerance: float = 2e-5) -> l
 def _find(
     pieces: list[tuple[tuple[int, ...], torch.Tensor]], offset: tuple[int, ...], like: torch.Tensor
 ) -> torch.Tensor:
-    """The stretch of the one-process tensor at this place; leading offsets pick a layer."""
+    """The stretch of the one-process tensor at this place; leading offsets pick a layer and an expert."""
     lead = len(offset) - like.dim()
-    (found,) = (tensor for start, tensor in pieces if start[:lead] == offset[:lead])
-    for dim, (start, size) in enumerate(zip(offset[lead:], like.shape, strict=True)):
-        found = found.narrow(dim, start, size)
-    return found
+    for start, whole in pieces:
+        if start[:lead] == offset[:lead]:
+            cuts = [(at - first, size) for at, first, size in zip(offset[lead:], start[lead:], like.shape, strict=True)]
+            if all(0 <= at <= full - size for (at, size), full in zip(cuts, whole.shape, strict=True)):
+                return whole[tuple(slice(at, at + size) for at, size in cuts)]
+    raise LookupError(f"one process holds nothing at {offset}")

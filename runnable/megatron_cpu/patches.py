@@ -1,7 +1,7 @@
 """What the unmodified Megatron-LM of the pin needs in order to train on a CPU: attributes of torch replaced, each with
-its reason. No file of `megatron/` is edited; `apply` goes before its import, `apply_after_import` after it.
+its reason. No file of `megatron/` is edited.
 
-A "megatron frame" is a caller whose file lies in `megatron/`: patches so marked leave torch's own view as it is.
+A "megatron frame" is a caller whose file lies in the tree of the pin: patches so marked leave torch's own view alone.
 """
 
 from __future__ import annotations
@@ -29,57 +29,55 @@ class Patch:
     name: str
     reason: str
     apply: Callable[[], None]
-    needs_megatron: bool = False
-    """Whether it replaces an attribute of megatron, hence comes after its import."""
+    when: str
 
 
 PATCHES: list[Patch] = []
+BEFORE, AFTER, SCRIPTS = "import 之前", "import 之后", "入口脚本"
+"""When a patch comes: before megatron is imported; after it; or before one of its own scripts is started."""
+_tree = "/megatron/"
 
 
-def _patch(
-    name: str, reason: str, *, needs_megatron: bool = False
-) -> Callable[[Callable[[], None]], Callable[[], None]]:
+def patch(name: str, reason: str, *, when: str = BEFORE) -> Callable[[Callable[[], None]], Callable[[], None]]:
+    """Register a replacement."""
+
     def register(apply: Callable[[], None]) -> Callable[[], None]:
-        PATCHES.append(Patch(name, reason, apply, needs_megatron))
+        PATCHES.append(Patch(name, reason, apply, when))
         return apply
 
     return register
 
 
-def apply(*, without: frozenset[str] = frozenset()) -> None:
-    """All patches of torch, except those named (a test shows that each is still needed)."""
-    _run(without, needs_megatron=False)
+def apply(when: str, *, tree: str = "", without: frozenset[str] = frozenset()) -> None:
+    """All patches of this time, except those named (a test shows that each is still needed).
 
-
-def apply_after_import(*, without: frozenset[str] = frozenset()) -> None:
-    """All patches of megatron."""
-    _run(without, needs_megatron=True)
-
-
-def _run(without: frozenset[str], *, needs_megatron: bool) -> None:
+    `tree` is where megatron lies: with it the scripts beside the package count as its frames too.
+    """
+    global _tree
+    _tree = tree or _tree
     if unknown := without - {p.name for p in PATCHES}:
         raise KeyError(f"no such patch: {', '.join(sorted(unknown))}")
-    for patch in PATCHES:
-        if patch.needs_megatron is needs_megatron and patch.name not in without:
-            patch.apply()
+    for found in PATCHES:
+        if found.when == when and found.name not in without:
+            found.apply()
 
 
 def _from_megatron(depth: int = 2) -> bool:
-    return "/megatron/" in sys._getframe(depth).f_code.co_filename
+    return _tree in sys._getframe(depth).f_code.co_filename
 
 
 def _is_cuda(device: Any) -> bool:
     return device is not None and not isinstance(device, int) and str(device).startswith("cuda")
 
 
-@_patch(
+@patch(
     "cuda.is_available", "initialize.py asserts CUDA; True for megatron frames only, so torch itself sees a CPU build"
 )
 def _available() -> None:
     torch.cuda.is_available = lambda: _from_megatron()
 
 
-@_patch(
+@patch(
     "cuda.device_count", "initialize_model_parallel is skipped where there is no device (initialize.py, arguments.py)"
 )
 def _count() -> None:
@@ -93,14 +91,14 @@ class _Device(str):
         return "0"
 
 
-@_patch("cuda.current_device", "about 200 uses as device=torch.cuda.current_device(), some as f'cuda:{…}'")
+@patch("cuda.current_device", "about 200 uses as device=torch.cuda.current_device(), some as f'cuda:{…}'")
 def _device() -> None:
     here = _Device("cpu")
     torch.cuda.current_device = lambda: here if _from_megatron() else 0
     torch.cuda.set_device = lambda *a: None
 
 
-@_patch("cuda.get_device_properties", "with TP > 1 validate_args asks for the compute capability")
+@patch("cuda.get_device_properties", "with TP > 1 validate_args asks for the compute capability")
 def _properties() -> None:
     found = types.SimpleNamespace(name="cpu", major=8, minor=0, total_memory=1 << 34, multi_processor_count=1)
     torch.cuda.get_device_properties = lambda *a: found
@@ -115,6 +113,9 @@ class _Nothing:
     def __init__(self, *a: Any, **k: Any) -> None:
         pass
 
+    def record_event(self, *a: Any) -> _Nothing:
+        return self
+
     def __getattr__(self, name: str) -> Callable[..., Any]:
         return lambda *a, **k: 0
 
@@ -125,7 +126,7 @@ class _Nothing:
         return False
 
 
-@_patch("cuda.Stream", "streams, events and synchronize: work on a CPU is in order already")
+@patch("cuda.Stream", "streams, events and synchronize: work on a CPU is in order already")
 def _streams() -> None:
     for name in ("Stream", "Event", "ExternalStream"):
         setattr(torch.cuda, name, _Nothing)
@@ -137,8 +138,10 @@ def _streams() -> None:
     torch.cuda.nvtx = types.SimpleNamespace(range_push=lambda *a: None, range_pop=lambda *a: None)
 
 
-@_patch(
-    "cuda RNG", "the CPU generator stands for the CUDA one, so that the RNG tracker's fork switches what dropout uses"
+@patch(
+    "cuda RNG",
+    "the CPU's generator stands for CUDA's, so that the RNG tracker's fork switches what dropout uses; both are one "
+    "then: what draws on the CPU draws from the same stream, other than on a GPU",
 )
 def _rng() -> None:
     torch.cuda.get_rng_state = torch.cuda.random.get_rng_state = lambda *a, **k: torch.get_rng_state()
@@ -149,13 +152,23 @@ def _rng() -> None:
     torch.cuda._lazy_call = lambda callback, **k: callback()
 
 
-@_patch("Tensor.cuda", ".cuda() of tensors and modules: they stay where they are")
+@patch("Tensor.cuda", ".cuda() of tensors and modules: they stay where they are")
 def _cuda() -> None:
     torch.Tensor.cuda = lambda self, *a, **k: self
     torch.nn.Module.cuda = lambda self, *a, **k: self
 
 
-@_patch(
+@patch(
+    "Tensor.is_cuda",
+    "the MoE dispatcher turns the sizes of its all-to-all into numbers only if is_cuda (moe_utils.py); for megatron "
+    "frames",
+)
+def _is_cuda_tensor() -> None:
+    torch.Tensor.is_cuda = property(lambda self: _from_megatron())
+    torch.Tensor.record_stream = lambda self, stream: None
+
+
+@patch(
     "device='cuda'",
     "about 130 factory calls and .to(…) name the device; a wrapper, since a function mode taxes every op",
 )
@@ -193,7 +206,7 @@ def _factories() -> None:
         owner.to = move(owner.to)
 
 
-@_patch("Tensor.type", "the optimizer sorts parameters by type(): 'torch.cuda.FloatTensor'; for megatron frames")
+@patch("Tensor.type", "the optimizer sorts parameters by type(): 'torch.cuda.FloatTensor'; for megatron frames")
 def _type() -> None:
     for name in (
         "FloatTensor",
@@ -215,7 +228,7 @@ def _type() -> None:
     torch.Tensor.type = type_
 
 
-@_patch(
+@patch(
     "ProcessGroup.send",
     "the interleaved schedule frees a tensor while its isend is under way; NCCL is stream-ordered, gloo would send "
     "freed memory (NaN). An alias keeps the storage alive with the handle",
@@ -225,16 +238,16 @@ def _send() -> None:
     dist.ProcessGroup.send = lambda self, tensors, *a, **k: send(self, [t.detach() for t in tensors], *a, **k)
 
 
-@_patch("TORCHDYNAMO_DISABLE", "jit_fuser is torch.compile: Inductor would call a C++ compiler for each fused function")
+@patch("TORCHDYNAMO_DISABLE", "jit_fuser is torch.compile: Inductor would call a C++ compiler for each fused function")
 def _dynamo() -> None:
     os.environ.setdefault("TORCHDYNAMO_DISABLE", "1")
 
 
-@_patch(
+@patch(
     "WrappedTorchNorm",
     "without Apex and Transformer Engine the norm refuses sequence_parallel: build torch's and mark its parameters, so "
     "that finalize_model_grads sums their gradients over TP",
-    needs_megatron=True,
+    when=AFTER,
 )
 def _norm() -> None:
     from megatron.core.transformer.torch_norm import WrappedTorchNorm
@@ -252,11 +265,11 @@ def _norm() -> None:
     WrappedTorchNorm.__new__ = new
 
 
-@_patch(
+@patch(
     "_compile_dependencies",
     "it builds the data helpers with make; the wheel has no Makefile and the call would end the process. The driver's "
     "own data needs no helper",
-    needs_megatron=True,
+    when=AFTER,
 )
 def _compile() -> None:
     import megatron.training.initialize as initialize

@@ -23,12 +23,14 @@ PHASES: dict[str, Phase] = {
     "send_backward": "backward",
     "send_forward_recv_forward": "forward",
     "send_backward_recv_backward": "backward",
+    "CheckpointFunction.backward": "recompute",
+    "CheckpointWithoutOutput._recompute": "recompute",
     "get_grad_norm": "optimizer",
     "initialize_megatron": "setup",
     "setup_model_and_optimizer": "setup",
     "train_step": "logging",
 }
-"""Function → phase; the innermost one on the stack that is named decides."""
+"""Function, or method by its full name → phase; the innermost one on the stack that is named decides."""
 BOTH: dict[str, tuple[Phase, Phase]] = {
     "send_forward_recv_backward": ("forward", "backward"),
     "send_backward_recv_forward": ("backward", "forward"),
@@ -46,6 +48,9 @@ HELPERS = frozenset(
 
 def phase_of(function: str, kind: Kind, peer: int | None) -> Phase | None:
     """The phase that this function on the stack gives to such a call, if it names one."""
+    if function in PHASES:
+        return PHASES[function]
+    function = function.rsplit(".", 1)[-1]
     if function in BOTH:
         return BOTH[function][kind == "recv"]
     if function == "send_forward_backward_recv_forward_backward":

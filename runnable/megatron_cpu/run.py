@@ -45,6 +45,8 @@ class Run:
     adam: bool = False
     """Adam with eps 1, so that rounding in tiny gradients is not blown up; the distributed optimizer takes no SGD."""
     recorded: Recorded = "step"
+    shapes_only: bool = False
+    """Tensors without numbers: see `fake`."""
     extra: tuple[str, ...] = ()
     """More arguments for Megatron, the same in one process."""
     only_here: tuple[str, ...] = ()

@@ -41,6 +41,20 @@ def provide_model(pre_process: bool = True, post_process: bool = True, vp_stage:
     )
 
 
+def named_modules(model: Sequence[Any]) -> Iterator[tuple[str, torch.nn.Module]]:
+    """Every module, layers counted over all stages and chunks."""
+    prefix = "decoder.layers."
+    for chunk in model:
+        inner = chunk.module
+        for name, module in inner.named_modules():
+            if name.startswith(prefix):
+                index, *rest = name.removeprefix(prefix).split(".")
+                number = inner.decoder.layers[int(index)].layer_number - 1
+                name = ".".join([f"{prefix}{number}", *rest])
+            if name:
+                yield name, module
+
+
 @dataclass(frozen=True)
 class Piece:
     """A stretch of the whole model that this rank holds."""

@@ -16,22 +16,18 @@ pytest.importorskip("einops", reason="the real Megatron needs einops")
 pytest.importorskip("psutil", reason="the real Megatron needs psutil")
 
 from runnable.lab.ranks import Layout
+from runnable.megatron_cpu.layouts import LAYOUTS
 from runnable.megatron_cpu.run import Run
 from runnable.record import MEGATRON, TRACES
 from runnable.traces import Event, Trace
 
 ROOT = Path(__file__).resolve().parents[2]
-LAYOUTS = {
-    "tp2": Run(tp=2),
-    "tp2-sp": Run(tp=2, sp=True),
-    "pp2": Run(pp=2),
-    "pp4": Run(pp=4, microbatches=8),
-    "pp2-vpp2": Run(pp=2, vpp=2),
-    "dp2": Run(dp=2),
-    "dp2-dist-opt": Run(dp=2, dist_opt=True),
-    "tp2-pp2-dp2": Run(tp=2, pp=2, dp=2),
-    "tp2-pp2-sp": Run(tp=2, pp=2, sp=True),
-}
+LONGER = {
+    "pp4-vpp2", "dp2-overlap", "tp2-sp-recompute-full", "tp2-recompute-core-attn", "tp2-recompute-mlp",
+    "tp2-sp-ep2-alltoall", "tp2-sp-cp2", "llama-tp2-sp-cp2",
+}  # fmt: skip
+"""`make megatron-all` runs these too."""
+QUICK = [name for name in LAYOUTS if name not in LONGER]
 
 
 def in_a_child(folder: Path, body: Callable[[], object]) -> object:
@@ -65,7 +61,8 @@ def runs(tmp_path_factory):
         tree = harness.prepare()
         twins: dict[Run, harness.Finished] = {}
         found = {}
-        for name, run in LAYOUTS.items():
+        for name in QUICK:
+            run = LAYOUTS[name]
             many = harness.execute(run, tree=tree)
             if run.alone() not in twins:
                 twins[run.alone()] = harness.execute(run.alone(), tree=tree)
@@ -76,12 +73,13 @@ def runs(tmp_path_factory):
     return in_a_child(tmp_path_factory.mktemp("megatron"), body)
 
 
-@pytest.mark.parametrize("name", LAYOUTS)
+@pytest.mark.parametrize("name", QUICK)
 def test_every_layout_equals_one_process(runs, name):
     checks, trace, losses, alone = runs[name]
     assert [c for c in checks if not c.passed] == []
     names = {c.name for c in checks}
-    assert len(names) == (16 if LAYOUTS[name].dist_opt else 32), names
+    tensors = 9 if "llama" in name else 13 if "ep2" in name else 16
+    assert len(names) == tensors * (1 if LAYOUTS[name].dist_opt else 2), names
     assert losses == pytest.approx(alone, abs=1e-5)
     assert trace.unmatched() == []
 
@@ -116,6 +114,44 @@ def test_distributed_optimizer_scatters_gradients_and_gathers_parameters(runs):
     plain = calls(runs["dp2"][1], 0, "dp-cp")
     assert plain["grad-sync", "all_reduce"] == 1
     assert ("param-sync", "all_gather") not in plain
+
+
+def test_full_recompute_repeats_the_forward_calls_of_the_layers(runs):
+    m, layers = 4, 4
+    found = calls(runs["tp2-recompute-full"][1], 0, "tp")
+    assert found["recompute", "all_reduce"] == m * 2 * layers
+    assert found["forward", "all_reduce"] == m * (1 + 2 * layers + 3)
+    assert found["backward", "all_reduce"] == m * (2 * layers + 1)
+
+
+def test_context_parallel_gathers_keys_and_values(runs):
+    m, layers = 4, 4
+    found = calls(runs["cp2"][1], 0, "cp")
+    assert found == {("forward", "all_gather"): 2 * m * layers, ("backward", "reduce_scatter"): 2 * m * layers}
+
+
+def test_experts_get_their_tokens_by_all_to_all_or_by_gathering_all(runs):
+    """Two microbatches of each replica, four layers: out, their weights, and back again; the same in backward."""
+    m, layers = 2, 4
+    found = calls(runs["ep2-alltoall"][1], 0, "ep")
+    assert found == {("forward", "all_to_all"): 3 * m * layers, ("backward", "all_to_all"): 3 * m * layers}
+    assert not calls(runs["ep2-allgather"][1], 0, "ep")
+    assert calls(runs["ep2-allgather"][1], 0, "etp-ep")["forward", "reduce_scatter"] == m * layers
+
+
+def test_calls_name_their_module_in_forward_and_backward(runs):
+    """Layers count over all stages: the second stage's first layer is 2."""
+    m = 4
+    found = Counter((e.phase, e.kind, e.module) for e in runs["tp2-pp2-sp"][1].events(3) if e.module)
+    for layer in (2, 3):
+        at = f"decoder.layers.{layer}."
+        assert found["forward", "reduce_scatter", at + "mlp.linear_fc2"] == m
+        assert found["backward", "all_gather", at + "mlp.linear_fc2"] == m
+        assert found["backward", "reduce_scatter", at + "self_attention.linear_qkv"] == m
+    assert {module.split(".")[2] for _, _, module in found if "layers" in module} == {"2", "3"}
+    assert found["backward", "reduce_scatter", "output_layer"] == m
+    again = Counter((e.phase, e.module) for e in runs["tp2-recompute-full"][1].events(0) if e.phase == "recompute")
+    assert again["recompute", "decoder.layers.0.mlp.linear_fc2"] == m
 
 
 def test_every_call_has_its_line_of_megatron(runs):
@@ -202,18 +238,19 @@ def test_our_1f1b_sends_what_megatron_sends(runs, play, tmp_path):
         assert len(want) == 8 * 2 * (2 if rank in (1, 2) else 1)
 
 
-def test_one_process_plays_any_rank(tmp_path):
-    """The fake process group's trace of each rank is that of the real run."""
+def test_one_process_plays_any_rank(runs, tmp_path):
+    """Without partners and without numbers each rank makes the calls that it makes in the real run."""
+    both = {"tp2-pp2-dp2": (0, 3, 5), "tp2-sp-pp2-vpp2-dp2-dist-opt-overlap": (1, 6), "llama-tp2-sp-pp2": (2,)}
 
-    def body() -> list[Trace]:
+    def body() -> dict[tuple[str, int], Trace]:
         from runnable.megatron_cpu import harness
 
         tree = harness.prepare()
-        return [harness.play(LAYOUTS["tp2-pp2-dp2"], rank, tree=tree) for rank in (0, 3, 5)]
+        ranks = [(name, rank) for name in both for rank in both[name]]
+        return {(name, rank): harness.play(LAYOUTS[name], rank, tree=tree) for name, rank in ranks}
 
-    kept = Trace.load(TRACES / "megatron.json")
-    for rank, trace in zip((0, 3, 5), in_a_child(tmp_path, body), strict=True):
-        assert trace.events(rank) == kept.events(rank)
+    for (name, rank), trace in in_a_child(tmp_path, body).items():
+        assert trace.events(rank) == runs[name][1].events(rank), (name, rank)
 
 
 def test_a_rank_of_a_large_job():
@@ -240,6 +277,9 @@ def test_a_rank_of_a_large_job():
         (("--tp", "2", "--vocab", "101"), "--vocab 101"),
         (("--groups", "3"), "--groups 3"),
         (("--tp", "4", "--heads", "12", "--hidden", "36", "--groups", "6"), "与 tp=4 一个整除另一个"),
+        (("--layout", "llama-3-70b"), "用 --only RANK"),
+        (("--layout", "ep2-alltoall", "--only", "0"), "--only 不知道"),
+        (("--cp", "2", "--seq", "6"), "--seq 6"),
     ],
 )
 def test_layouts_that_do_not_fit_are_told_at_once(argv, says):
