@@ -194,7 +194,8 @@ def explain(me: str, error: Exception) -> int:
     text = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
     if text.startswith("["):
         text = text.partition("] ")[2].partition(". ")[0]  # gloo puts its own file before, and a greeting after
-    lowered = str(error).lower()
+    # A TypeError of torch lists signatures, "timeout" among their arguments: no failure of the connection.
+    lowered = str(error).lower() if isinstance(error, (RuntimeError, OSError)) else ""
     if "eaddrinuse" in lowered or "address already in use" in lowered:
         at = f"{os.environ.get('MASTER_ADDR', '?')}:{os.environ.get('MASTER_PORT', '?')}"
         complain(f"{me} {at} 已被占用：换一个 MASTER_PORT（torchrun --master-port …），或用 torchrun --standalone")

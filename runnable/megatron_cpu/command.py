@@ -20,6 +20,8 @@ from runnable.traces import write_text
 
 def list_patches() -> int:
     """Name and reason of each."""
+    from runnable.megatron_cpu import scripts  # noqa: F401  (registers what Megatron's own scripts need)
+
     report = Report(speaks=True, stable=False)
     rows = [(p.name, p.when, p.reason) for p in patches.PATCHES]
     report.table("未改动的 Megatron-LM 在 CPU 上训练所需的 patch", ["替换", "何时", "理由"], rows)

@@ -103,11 +103,13 @@ def as_trace(run: Run, found: Sequence[Known], command: str) -> Trace:
     )
 
 
-def _quiet(path: Path) -> None:
+def quiet(path: Path) -> None:
     """In a rank: everything printed goes to a file, warnings that all ranks repeat go nowhere."""
-    log = os.open(path, os.O_CREAT | os.O_WRONLY)
+    log = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC)
     for stream in (1, 2):
         os.dup2(log, stream)
+    # Whoever started us may have put something else in their place.
+    sys.stdout, sys.stderr = (os.fdopen(stream, "w", buffering=1, closefd=False) for stream in (1, 2))
     warnings.simplefilter("ignore")
     logging.getLogger("megatron.core.tensor_parallel.random").setLevel(logging.ERROR)
 
@@ -123,7 +125,7 @@ def _rank(run: Run, tree: Path, store: str, results: Path, timeout: float) -> in
 
 def one_rank(run: Run, rank: int, tree: Path, results: Path, begin: Callable[[int], None]) -> int:
     """One rank from `begin`, which brings up its world, to the file with what it knows; the exit code."""
-    _quiet(results / f"{rank}.log")
+    quiet(results / f"{rank}.log")
     os.chdir(results)
     record = driver.tracer(str(tree))
     record.on = False

@@ -8,20 +8,17 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import logging
 import multiprocessing.util
 import os
 import runpy
 import sys
 import types
-import warnings
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 import torch.distributed as dist
 
 from runnable.lab import launch, sampling
@@ -36,12 +33,6 @@ ON_CPU = {
     "examples/run_simple_mcore_train_loop.py": (),
 }
 """Script → the arguments that choose code without CUDA kernels."""
-
-
-@patches.patch("cuda.memory_*", "the log reports memory after the first step", when=patches.SCRIPTS)
-def _memory() -> None:
-    for name in ("memory_allocated", "max_memory_allocated", "memory_reserved", "max_memory_reserved"):
-        setattr(torch.cuda, name, lambda *a: 0)
 
 
 @patches.patch(
@@ -66,21 +57,19 @@ def _helpers() -> None:
     importlib.import_module("megatron.core.datasets.utils").compile_helpers = lambda: None
 
 
-def run(script: str, argv: Sequence[str], *, world: int, tree: Path, folder: Path) -> tuple[int, str]:
+def run(
+    script: str, argv: Sequence[str], *, world: int, tree: Path, folder: Path, without: frozenset[str] = frozenset()
+) -> tuple[int, str]:
     """Run it in forked ranks inside this folder, after `harness.prepare`: exit code, and what all ranks printed."""
     folder.mkdir(parents=True, exist_ok=True)
 
     def rank(store: str) -> int:
         me = int(os.environ["RANK"])
-        log = os.open(folder / f"rank{me}.log", os.O_CREAT | os.O_WRONLY | os.O_TRUNC)
-        for stream in (1, 2):
-            os.dup2(log, stream)
+        harness.quiet(folder / f"rank{me}.log")
         os.chdir(folder)
-        warnings.simplefilter("ignore")
-        logging.getLogger("megatron.core.tensor_parallel.random").setLevel(logging.ERROR)
         launch.use_loopback(world)
         _meet_at(store)
-        patches.apply(patches.SCRIPTS)
+        patches.apply(patches.SCRIPTS, without=without)
         sys.argv = [script, *ON_CPU[script], *argv]
         sys.path.insert(0, str((tree / script).parent))
         try:
