@@ -29,7 +29,7 @@ def tracked() -> list[str]:
 
 
 def targets() -> set[str]:
-    return set(re.findall(r"(?m)^([a-z]+):(?!=)", read("Makefile")))
+    return set(re.findall(r"(?m)^([a-z-]+):(?!=)", read("Makefile")))
 
 
 # Makefile and documents
@@ -37,7 +37,7 @@ def targets() -> set[str]:
 
 def test_make_help_lists_every_target():
     run = subprocess.run(["make", "-s", "help"], cwd=ROOT, capture_output=True, text=True, check=True)
-    listed = set(re.findall(r"(?m)^  ([a-z]+) +\S", run.stdout))
+    listed = set(re.findall(r"(?m)^  ([a-z-]+) +\S", run.stdout))
     assert listed == targets()
     phony = re.search(r"(?m)^\.PHONY: (.*)", read("Makefile"))[1].split()
     assert set(phony) == targets()
