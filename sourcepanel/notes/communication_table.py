@@ -93,6 +93,7 @@ class CommunicationTable:
             self._about(SubElement(entries, "li"), "replay", proof.replay)
 
     def _issuer(self, entry: Element, proof: Proof) -> None:
+        """What `issued_by` names; a definition is long, so its lines follow, lines named outright say it all."""
         issuer = proof.issuer
         last = SubElement(entry, "span")
         entry.text = f"{self._said('issued')} "
@@ -100,7 +101,8 @@ class CommunicationTable:
             _code(last, proof.record.issued_by.partition("::")[2])
         else:
             last.text = reference(proof.record.issued_by)
-        for path, line in proof.lines if issuer.start < issuer.end else ():
+        named = "://" in proof.record.issued_by or issuer.start == issuer.end
+        for path, line in () if named else proof.lines:
             last.tail = AtomicString("，" if self._language.startswith("zh") else ", ")
             target = issuer.line(line, self._evidence.repositories)
             if target is None:

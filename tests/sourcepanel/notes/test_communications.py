@@ -153,6 +153,15 @@ def test_the_fixture_is_what_the_golden_page_shows(evidence: Evidence, golden: G
     golden("communications.html", html + "\n")
 
 
+def test_lines_named_outright_are_linked_once(evidence: Evidence):
+    """A definition is followed by the line that made the call; a range that a note names is not."""
+    lines = f"https://github.com/example/tiny/blob/{COMMIT}/tiny/core.py#L11-L13"
+    assert ">core.py:12</a>" in render(record(), evidence)
+    html = render(record(issued_by=lines), evidence)
+    assert html.count(">core.py:") == 1
+    assert ">core.py:11–13</a>" in html
+
+
 def test_in_english(evidence: Evidence):
     html = render(record(), evidence, language="en")
     assert "proved by <a" in html
