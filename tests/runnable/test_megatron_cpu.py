@@ -290,6 +290,31 @@ def test_layouts_that_do_not_fit_are_told_at_once(argv, says):
     assert says in done.stderr
 
 
+ALL = """
+import sys
+from runnable.megatron_cpu import everything
+from runnable.megatron_cpu.run import Run
+sizes = dict(layers=1, microbatches=2)
+runs = {
+    "same": Run(tp=2, **sizes),
+    "differs": Run(tp=2, only_here=("--lr", "0.2", "--min-lr", "0.2"), **sizes),
+    "dies": Run(tp=2, only_here=("--no-such-flag",), **sizes),
+}
+everything.LAYOUTS = {name: runs[name] for name in sys.argv[1:]}
+sys.exit(everything.train_all())
+"""
+
+
+@pytest.mark.parametrize(("names", "code"), [(("same",), 0), (("same", "differs", "dies"), 1)])
+def test_all_layouts_are_told_apart_by_their_verdicts(names, code):
+    """`make megatron-all` fails when one layout differs or dies, after having run the others."""
+    done = subprocess.run([sys.executable, "-c", ALL, *names], capture_output=True, text=True, cwd=ROOT, timeout=300)
+    assert done.returncode == code, done.stderr
+    assert f"1/{len(names)} same" in done.stderr.replace(" 1/", "1/")
+    assert ("未通过：differs、dies" in done.stdout) is bool(code)
+    assert ("SystemExit: 2" in done.stderr) is bool(code)
+
+
 NEEDS = {
     "ProcessGroup.send": Run(pp=2, vpp=2),
     "WrappedTorchNorm": Run(tp=2, sp=True),
