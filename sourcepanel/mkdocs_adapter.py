@@ -274,9 +274,8 @@ def on_env(env: Environment, config: MkDocsConfig, files: Files) -> Environment:
 
 
 def _cover(build: _Build, pages: Iterable[Page]) -> None:
-    """Fill the parts of pages that tell how much of the source the notes cover."""
-    asking = [page for page in pages if any(slot in (page.content or "") for slot in SLOTS)]
-    if not asking:
+    """Make the parts of pages that tell how much of the source the notes cover."""
+    if not any(slot in (page.content or "") for page in pages for slot in SLOTS):
         return
     build.coverage = CoveragePages(
         (
@@ -288,8 +287,6 @@ def _cover(build: _Build, pages: Iterable[Page]) -> None:
         ),
         strings=strings(build.language),
     )  # fmt: skip
-    for page in asking:
-        page.content = build.coverage.fill(page.content or "", up="../" * page.url.count("/"))
 
 
 def on_page_context(context: dict[str, Any], page: Page, config: MkDocsConfig, nav: Navigation) -> dict[str, Any]:
@@ -308,7 +305,8 @@ def on_page_context(context: dict[str, Any], page: Page, config: MkDocsConfig, n
 
 
 def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
-    """Where the article ends: who speaks of the page; for a reader without scripts the plain pages of the source.
+    """The coverage where a page asks for it. Where the article ends: who speaks of the page; for a reader without
+    scripts the plain pages of the source.
 
     Here and not in the page's content, which the search would take for words of the note.
     """
@@ -319,6 +317,8 @@ def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
         return output
     head, _, rest = output.rpartition(end)
     up = "../" * page.url.count("/")
+    if build.coverage:
+        head = build.coverage.fill(head, up=up)
     spoken_of = build.backlinks.get(unquote(page.url), ())
     more = backlinks_section(spoken_of, up=up, strings=strings(build.language))
     return head + more + noscript(report.targets, up=up, language=build.language) + end + rest

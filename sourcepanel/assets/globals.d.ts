@@ -187,6 +187,19 @@ interface Choice {
   value: any;
 }
 
+/** A file or name that fits what a reader looks for. */
+interface Found {
+  text: string;
+  /** The file of a name. */
+  note?: string;
+  kind?: string;
+  href: string;
+  /** Its address in the panel; empty where the panel does not have it. */
+  src: string;
+  /** Fits letter by letter from end to end. */
+  whole: boolean;
+}
+
 /** Small windows over the code; one at a time. Escape, a click outside and another file close them. */
 interface Windows {
   /** A button of the tool bar that is only a picture; `label` is its name and its hint. */
@@ -247,6 +260,10 @@ declare var SourcePanel: {
   version(commit: string, key: string, ranges: Record<string, Elsewhere>): void;
   /** Opens the list of all files and names. */
   quick?(): void;
+  /** Comes with the scripts that `later` loads. */
+  lookup?(query: string, most: number): Promise<{ found: Found[]; title: string; more: (count: number) => string }>;
+  /** Loads what is not needed before the panel opens. */
+  later?(): Promise<void>;
   card: Card;
   /** Features push what they listen for. */
   keys: Key[];

@@ -16,8 +16,12 @@
   const MANY = 12;
   /** @type {Map<string, Meanings>} */
   const indexes = new Map();
+  /** What fits whole scores about as much. */
+  const WHOLE = 500;
   /** @type {Record<string, Names> | undefined} */
   let all;
+  /** @type {Choice[] | undefined} */
+  let entries;
   Object.assign(SourcePanel, {
     index: (/** @type {string} */ key, /** @type {Meanings} */ data) => indexes.set(key, data),
     names: (/** @type {Record<string, Names>} */ data) => (all = data),
@@ -127,11 +131,11 @@
       );
     }
 
-    /** How well letters fit a name: its start, a part, with or without underscores, or the letters in order; 0 for not at all. */
-    function fit(/** @type {string} */ letters, /** @type {string} */ text) {
+    /** How well letters fit a name: the whole of it, its start, a part, with or without underscores, or the letters in order; 0 for not at all. */
+    function fit(/** @type {string} */ letters, /** @type {string} */ text, /** @type {string} */ kind) {
       const low = text.toLowerCase();
-      const last = low.slice(Math.max(low.lastIndexOf("."), low.lastIndexOf("/")) + 1);
-      if (last === letters) return 500 - text.length / 100;
+      const last = low.slice(low.lastIndexOf(kind === "file" ? "/" : ".") + 1);
+      if (last === letters || (kind === "file" && last.replace(/\.\w+$/, "") === letters) || low === letters) return WHOLE - text.length / 100;
       if (last.startsWith(letters)) return 400 - text.length / 100;
       if (low.includes(letters)) return 300 - text.length / 100;
       if (low.replaceAll("_", "").includes(letters.replaceAll("_", ""))) return 200 - text.length / 100;
@@ -146,20 +150,35 @@
       return Math.max(1, score - text.length / 10);
     }
 
-    async function quick() {
+    /** All files and names, once they are here. @returns {Promise<Choice[]>} */
+    const everything = async () => {
       if (!all) await api.need("xref/~.js");
-      const entries = Object.entries(all ?? {}).flatMap(([repo, { files, here, names }]) => [
+      return (entries ??= Object.entries(all ?? {}).flatMap(([repo, { files, here, names }]) => [
         ...files.map((path, i) => ({ text: path, note: "", kind: "file", value: [repo, path, 0, 0, here[i]] })),
         ...names.map(([name, kind, file, start, end]) => ({ text: name, note: files[file], kind: KINDS[kind], value: [repo, files[file], start, end, here[file]] })),
-      ]);
+      ]));
+    };
+
+    /** What fits best, those that are here first among equals; `path::name` looks in such files only. */
+    function best(/** @type {Choice[]} */ of, /** @type {string} */ query, /** @type {number} */ least) {
+      const [path, name] = /::/.test(query) ? query.toLowerCase().split("::") : ["", query.toLowerCase()];
+      const letters = name.replace(/\s+/g, "");
+      return of
+        .filter(({ note }) => !path || note?.toLowerCase().endsWith(path))
+        .map((entry) => ({ ...entry, score: fit(letters, entry.text, entry.kind ?? "") + (entry.value[4] ? 5 : 0) }))
+        .filter(({ score }) => score > least)
+        .sort((a, b) => b.score - a.score);
+    }
+
+    async function quick() {
+      const of = await everything();
       if (!open()) api.dispatch({ type: "open", address: { repo: api.repos[0], path: "", start: 0, end: 0 } }, { history: "push" });
       pick(api, {
         label: say("quick"),
         button: quickButton,
         choices(query) {
-          const letters = query.toLowerCase().replace(/\s+/g, "");
-          if (!letters) return entries.filter(({ value }) => value[4]).slice(0, 50);
-          return entries.map((entry) => ({ entry, score: fit(letters, entry.text) + (entry.value[4] ? 5 : 0) })).filter(({ score }) => score > 5).sort((a, b) => b.score - a.score).slice(0, 50).map(({ entry }) => (entry.value[4] ? entry : { ...entry, note: `${entry.note} ↗` }));
+          if (!query.trim()) return of.filter(({ value }) => value[4]).slice(0, 50);
+          return best(of, query, 5).slice(0, 50).map((entry) => (entry.value[4] ? entry : { ...entry, note: `${entry.note} ↗` }));
         },
         pick({ value: [repo, path, start, end, here] }) {
           const address = { repo, path, start, end };
@@ -169,7 +188,18 @@
       });
     }
 
-    Object.assign(SourcePanel, { quick });
+    /** For the site's search: the names that hold these letters as they stand, with links to them. @param {string} query @param {number} most */
+    async function lookup(query, most) {
+      const found = best(await everything(), query, 100).slice(0, most).map(({ text, note, kind, score, value: [repo, path, start, end, here] }) => {
+        const address = { repo, path, start, end };
+        const src = S.format(address);
+        const href = here ? S.query(location.search, address) : api.site.repositories[repo].blob + path + src.slice(S.key(address).length);
+        return { text, note, kind, href, src: here ? src : "", whole: score > WHOLE - 10 };
+      });
+      return { found, title: say("searchSource"), more: (/** @type {number} */ count) => say("searchMore", { count }) };
+    }
+
+    Object.assign(SourcePanel, { quick, lookup });
     SourcePanel.keys.push({ keys: ["u"], says: "keysUses", run: () => usesButton.click() });
 
     return { tools: (_, data) => (data?.kind === "file" ? [quickButton, usesButton] : [quickButton]) };

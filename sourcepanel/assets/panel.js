@@ -319,6 +319,7 @@
       if (address) dispatch({ type: "open", address }, { history: "push", focus: true });
     },
     close,
+    later,
   });
   // For other scripts and tests: what is open now.
   Object.defineProperty(SourcePanel, "current", { get: () => current });

@@ -69,7 +69,7 @@ class CoveragePages:
         for slot, make in parts.items():
             if slot in html:
                 made = "".join(make(material, up) for material in self._materials)
-                html = html.replace(slot, f'<div class="coverage" data-search-exclude="">{made}</div>')
+                html = html.replace(slot, f'<div class="coverage">{made}</div>')
         return html
 
     def _measure(self, material: Material) -> tuple[FileCoverage, ...]:

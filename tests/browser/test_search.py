@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import MODES, Mode, Open
 from tests.browser.site_build import build_pages
@@ -31,6 +32,10 @@ PAGES = {
     ),
     "experts.md": "# 专家并行\n\n`MoEAlltoAllTokenDispatcher` 把 token 送到专家所在的 rank。\n",
     "groups.md": "# 并行组\n\n`megatron/core/parallel_state.py` 里的 `initialize_model_parallel` 建进程组。\n",
+    "names.md": (
+        "# 名字\n\n`setup_model_and_scheduler` 之后算 `get_grad_norm`，`num_microbatches` 是份数。\n\n"
+        "`GradNormClip` 截断。\n"
+    ),
     "data.md": "# 数据\n\n数据迭代器交出 batch，`get_batch_on_this_tp_rank` 广播。megatron-core 0.17.1。\n",
 }
 
@@ -90,6 +95,19 @@ QUERIES = [
     ("tp_rank", "data.html"),
     ("0.17.1", "data.html"),
     ("reduce-scatter 梯度", "grads.html"),
+    ("Optimizer", "optimizer.html"),
+    ("optimizer", "optimizer.html"),
+    ("main_grad", "grads.html"),
+    ("all-gather", "optimizer.html"),
+    ("ChainedOptimizer", "optimizer.html"),
+    ("setup_model_and_scheduler", "names.html"),
+    ("grad_norm", "names.html"),
+    ("num_microbatches", "names.html"),
+    ("num_micro", "names.html"),
+    ("get_grad", "names.html"),
+    ("（num_microbatches）", "names.html"),
+    ("GradNormClip", "names.html"),
+    ("重叠", "grads.html"),
 ]
 
 
@@ -131,6 +149,84 @@ def test_the_words_asked_for_are_marked_whole(visit: Open, publish: Callable[...
     for query, marks in {"重计算": ["重计算"], "反向计算": ["反向", "计算"], "accumulation": ["accumulation"]}.items():
         hits(page, query)
         assert page.locator(".md-search-result mark").all_inner_texts()[: len(marks)] == marks
+
+
+def marks_after(page: Page, query: str) -> list[str]:
+    """What the best page marks, once its result is clicked."""
+    found = hits(page, query)
+    assert found, query
+    page.locator(".md-search-result__item > a.md-search-result__link").first.click()
+    page.wait_for_url(f"**/{found[0]}?h=*")
+    return page.locator("article mark").all_inner_texts()
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_page_marks_what_was_asked_for(visit: Open, publish: Callable[..., str], searchable: Path, mode: Mode):
+    """As written where it stands there, else its parts; never a word that merely holds the same letters."""
+    expected = {
+        "DistributedOptimizer": ["DistributedOptimizer"],
+        "Optimizer": ["Optimizer", "Optimizer"],
+        "（reduce-scatter）": ["reduce-scatter"],
+        "重计算": ["重计算"],
+        "家并": ["家并"],
+        "梯度同步 finalize": ["梯度同步", "finalize"],
+        "setup_model_and_scheduler": ["setup_model_and_scheduler"],
+        "megatron/core/parallel_state.py": ["megatron/core/parallel_state.py"],
+        "--recompute-granularity": ["recompute-granularity"],
+        "megatron/core/parallel_state.py::initialize_model_parallel": [
+            "megatron", "core", "parallel", "state", "initialize", "model", "parallel",
+        ],
+    }  # fmt: skip
+    base = publish(searchable, mode)
+    for query, marks in expected.items():
+        page = visit(base).goto("index.html")
+        ask(page)
+        assert marks_after(page, query) == marks, query
+
+
+def test_an_identifier_asks_for_all_its_parts(visit: Open, publish: Callable[..., str], searchable: Path):
+    """Without that, each page with any of them would be a result; what stands nowhere may still be found by a part."""
+    page = visit(publish(searchable, "http")).goto("index.html")
+    ask(page)
+    assert set(hits(page, "setup_model_and_scheduler")) == {"names.html"}
+    assert set(hits(page, "num_micro")) == {"names.html"}
+    assert "names.html" in hits(page, "setup_scheduler_elsewhere")
+
+
+def test_a_word_that_is_nowhere_is_not_cut_into_single_characters(
+    visit: Open, publish: Callable[..., str], searchable: Path
+):
+    page = visit(publish(searchable, "http")).goto("index.html")
+    ask(page)
+    assert "grads.html" not in hits(page, "重激活"), "重 alone would find 重叠"
+
+
+def test_text_that_comes_without_a_key_is_searched(visit: Open, publish: Callable[..., str], searchable: Path):
+    page = visit(publish(searchable, "http")).goto("index.html")
+    ask(page)
+    page.evaluate("document.querySelector('[data-md-component=search-query]').focus()")
+    page.keyboard.insert_text("重计算")
+    expect(page.locator(".md-search-result__item > a").first).to_have_attribute("href", re.compile("recompute.html"))
+
+
+def test_letters_that_are_still_composed_are_not_searched(visit: Open, publish: Callable[..., str], searchable: Path):
+    page = visit(publish(searchable, "http")).goto("index.html")
+    ask(page)
+    sent = """events => {
+        const field = document.querySelector('[data-md-component=search-query]');
+        for (const [type, value, composing] of events) {
+            field.value = value;
+            const kind = type.startsWith('comp') ? CompositionEvent : type === 'keyup' ? KeyboardEvent : InputEvent;
+            field.dispatchEvent(new kind(type, { bubbles: true, isComposing: composing, data: value, key: 'z' }));
+        }
+    }"""
+    page.evaluate(sent, [["compositionstart", "", False], ["input", "optimizer", True], ["keyup", "optimizer", True]])
+    page.evaluate(sent, [["compositionend", "重计算", False]])
+    first = page.locator(".md-search-result__item > a").first
+    expect(first).to_have_attribute("href", re.compile(r"recompute.html\?h=%E9%87%8D"))
+    page.evaluate(sent, [["input", "optimizer", True], ["keyup", "optimizer", True]])
+    page.evaluate(sent, [["keyup", "重计算", False]])
+    expect(first).to_have_attribute("href", re.compile("recompute.html"))
 
 
 def test_what_is_not_there_is_not_found(visit: Open, publish: Callable[..., str], searchable: Path):

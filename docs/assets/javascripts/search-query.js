@@ -5,6 +5,8 @@
  *   and find nothing. They are taken out.
  * - The theme cuts a run of Chinese into the words of its index, but never looks at the run's last character, so that
  *   梯度同步 asks for 梯度 alone, and it cannot find 量并 in 张量并行. The runs are cut here, by the same words.
+ * - An identifier is indexed by its parts, and any of them would do: `setup_model_and_optimizer` finds every "and".
+ *   Where the notes have it as written, all of its parts are asked for.
  */
 (function () {
   "use strict";
@@ -20,10 +22,14 @@
   let texts = [];
   /** @type {Set<string>} */
   let known = new Set();
+  let everything = "";
+  let separator = /\s+/;
 
-  /** @param {{ title: string, text: string }[]} docs */
-  function learn(docs) {
+  /** @param {{ title: string, text: string }[]} docs @param {string} border  Between the words of the index. */
+  function learn(docs, border) {
+    separator = new RegExp(border);
     texts = docs.flatMap(({ title, text }) => [title, text]);
+    everything = texts.join("\n").toLowerCase();
     known = new Set(texts.flatMap((text) => text.match(/\p{sc=Han}+/gu) ?? []));
   }
 
@@ -49,13 +55,26 @@
   /** @param {string} run */
   function words(run) {
     const found = known.has(run) ? [run] : [...new Set(around(run))];
-    return (found.length ? found : cut(run)).map((word) => (known.has(word) ? word + TAIL : word)).join(" ");
+    const parts = found.length ? found : cut(run);
+    // 重 alone would find 重叠 for 重计算: a single character says something only where nothing else does.
+    const long = parts.filter((part) => part.length > 1);
+    return (long.length ? long : parts).map((word) => (known.has(word) ? word + TAIL : word)).join(" ");
+  }
+
+  /** All parts of what stands in the notes as written; the last may be a beginning. @param {string} name */
+  function parts(name) {
+    const split = name.split(separator).filter(Boolean);
+    const at = everything.indexOf(name.toLowerCase());
+    if (split.length < 2 || at < 0) return name;
+    const rest = everything.slice(at + name.length, at + name.length + 1);
+    const whole = !/[a-z0-9]/.test(rest);
+    return split.map((part, i) => (i < split.length - 1 || whole ? `+${part}` : part)).join(" ");
   }
 
   /** @param {string} text */
   function rewrite(text) {
     const plain = text.replace(/(^|[\s（(【[“"'])[-+~^*:：]+(?=\S)/gu, "$1");
-    return plain.replace(/\p{sc=Han}+/gu, words);
+    return plain.replace(/[A-Za-z_][\w./:-]*\w/g, parts).replace(/\p{sc=Han}+/gu, words);
   }
 
   /**
@@ -65,7 +84,7 @@
    */
   prototype.postMessage = function (message, ...rest) {
     let sent = message;
-    if (message?.type === SETUP && Array.isArray(message.data?.docs)) learn(message.data.docs);
+    if (message?.type === SETUP && Array.isArray(message.data?.docs)) learn(message.data.docs, message.data.config.separator);
     if (message?.type === QUERY && typeof message.data === "string") sent = { ...message, data: rewrite(message.data) };
     send.call(this, sent, .../** @type {[any]} */ (rest));
   };

@@ -210,7 +210,7 @@ def pages(**more: Any) -> CoveragePages:
 
 def test_the_coverage_of_a_page() -> None:
     html = pages().fill(f"<p>a</p>{COVERAGE}", up="../")
-    assert html.startswith('<p>a</p><div class="coverage" data-search-exclude="">')
+    assert html.startswith('<p>a</p><div class="coverage">')
     assert "tiny v2.0：2 个文件 78 行，笔记讲到其中 1 个文件的 5 行（6%）。</p>" in html
     assert re.findall(r'treemap__file treemap__file--(\d)" href="([^"]+)" data-src="([^"]+)"', html) == [
         ("0", f"{TINY.url}/blob/{TINY.commit}/pkg/deep/only/calls.py", "tiny/pkg/deep/only/calls.py"),
