@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import pickle
 import runpy
+import shutil
+import subprocess
 import sys
+import sysconfig
 import time
 import traceback
 from collections.abc import Callable
@@ -52,6 +55,27 @@ def play(tmp_path: Path) -> Callable[..., Result]:
         return Result(os.waitstatus_to_exitcode(done[1]), out.read_text(), err.read_text())
 
     return run
+
+
+@pytest.fixture(scope="session")
+def helpers(tmp_path_factory) -> Any:
+    """The C++ helpers of the pin, compiled here."""
+    pybind11 = pytest.importorskip("pybind11", reason="compiling Megatron's helpers needs pybind11")
+    if not shutil.which("g++"):
+        pytest.skip("compiling Megatron's helpers needs g++")
+    from runnable.lab.pin import megatron_tree
+
+    folder = tmp_path_factory.mktemp("helpers")
+    source = megatron_tree() / "megatron/core/datasets/helpers.cpp"
+    target = folder / f"helpers_cpp{sysconfig.get_config_var('EXT_SUFFIX')}"
+    include = ["-I" + pybind11.get_include(), "-I" + sysconfig.get_path("include")]
+    command = ["g++", "-O0", "-shared", "-std=c++17", "-fPIC", *include, str(source), "-o", str(target)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    sys.path.insert(0, str(folder))
+    import helpers_cpp
+
+    return helpers_cpp
 
 
 @pytest.fixture

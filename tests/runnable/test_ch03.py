@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import ast
-import shutil
-import subprocess
-import sys
-import sysconfig
 from typing import Any
 
 import numpy as np
@@ -81,25 +77,6 @@ def test_zigzag_is_megatrons(ranks):
         found = scope["get_batch_on_this_cp_rank"](batch, cp_group=rank)
         assert found["tokens"][0].tolist() == sampling.zigzag(32, rank, ranks)
     assert sorted(p for r in range(ranks) for p in sampling.zigzag(32, r, ranks)) == list(range(32))
-
-
-@pytest.fixture(scope="session")
-def helpers(tmp_path_factory) -> Any:
-    """The C++ helpers of the pin, compiled here."""
-    pybind11 = pytest.importorskip("pybind11", reason="compiling Megatron's helpers needs pybind11")
-    if not shutil.which("g++"):
-        pytest.skip("compiling Megatron's helpers needs g++")
-    folder = tmp_path_factory.mktemp("helpers")
-    source = megatron_tree() / "megatron/core/datasets/helpers.cpp"
-    target = folder / f"helpers_cpp{sysconfig.get_config_var('EXT_SUFFIX')}"
-    include = ["-I" + pybind11.get_include(), "-I" + sysconfig.get_path("include")]
-    command = ["g++", "-O0", "-shared", "-std=c++17", "-fPIC", *include, str(source), "-o", str(target)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    sys.path.insert(0, str(folder))
-    import helpers_cpp
-
-    return helpers_cpp
 
 
 def test_sample_index_and_blend_are_the_cpp_helpers(helpers):
