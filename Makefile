@@ -2,7 +2,7 @@
 # The plain commands behind each target stand in README.md.
 
 .DEFAULT_GOAL := help
-.PHONY: help serve site test lint format check lock demo megatron megatron-all rank bench pin clean distclean
+.PHONY: help serve site test lint format check lock graph demo megatron megatron-all rank bench pin clean distclean
 
 # The first Python >= 3.11 on this machine; another one: make PYTHON=/path/to/python3.12 …
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
@@ -69,6 +69,11 @@ check: ## Verify every source link of the notes, without building the site (ARGS
 lock: ## Write sourcepanel.lock anew from the pinned source
 	$(call setup,site)
 	$(BIN)/sourcepanel lock $(ARGS)
+
+graph: ## Build, and keep where the nodes of the graph stand, so that later builds move none (sourcepanel.graph)
+	$(call setup,site)
+	$(BIN)/mkdocs build --strict $(ARGS)
+	cp site/sourcepanel/graph.json sourcepanel.graph
 
 demo: ## Run a chapter's script: make demo CH=10 NP=4 (ranks; ARGS=… goes to the script)
 	@test -n "$(CH)" || { echo "make demo needs a chapter: make demo CH=10 NP=4" >&2; exit 2; }

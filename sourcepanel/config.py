@@ -114,6 +114,8 @@ class Notes(_Table):
     """YAML file of rounds and chapters."""
     glossary: Path | None = None
     """The page whose fences `yaml glossary` hold the site's terms."""
+    scripts: Path | None = None
+    """The page with a section for each chapter's program; its id is how the program's file name begins (`ch06`)."""
     note_template: Path | None = None
     """What `sourcepanel new` writes: text with `{number}`, `{title}`, `{headings}`, `{question}`, `{script}` …"""
     script_template: Path | None = None
@@ -136,6 +138,8 @@ class Config(_Table):
     lock: Path = Path("sourcepanel.lock")
     drift: Path = Path("sourcepanel.drift")
     """What `drift --save` writes for the roadmap; need not exist."""
+    graph: Path = Path("sourcepanel.graph")
+    """Where the nodes of the graph stand (a build's `sourcepanel/graph.json`); need not exist."""
     cache: Path = Path(".cache/sourcepanel")
     """Snapshots and rendered files; may be removed at any time. `SOURCEPANEL_CACHE` overrides it."""
     markdown: Path = Path("mkdocs.yml")

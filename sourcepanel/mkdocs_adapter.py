@@ -8,7 +8,7 @@ project with its opened sources and the answers of its verifier) is kept between
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -27,6 +27,8 @@ from sourcepanel.diagnostics import Diagnostic, Level
 from sourcepanel.drift.record import read_record
 from sourcepanel.errors import SourcePanelError
 from sourcepanel.events import read_events
+from sourcepanel.graph.model import PageFacts
+from sourcepanel.graph.site import SiteGraph, whole_page, write_graph
 from sourcepanel.markdown import Page as SourcePage
 from sourcepanel.markdown import SourcePanelExtension
 from sourcepanel.mentions import Mention, read_mentions
@@ -80,6 +82,7 @@ class _Build:
     """Links between pages, by the page that holds them."""
     backlinks: dict[str, tuple[Mention, ...]] = field(default_factory=dict)
     """The same by the address of the page that they lead to."""
+    graph: SiteGraph | None = None
     sections: dict[str, dict[str, str]] = field(default_factory=dict)
     coverage: CoveragePages | None = None
     """Only where a page asks for a part of it."""
@@ -254,6 +257,8 @@ def on_env(env: Environment, config: MkDocsConfig, files: Files) -> Environment:
     errors = [d for d in build.findings if d.level is Level.ERROR]
     if errors:
         raise PluginError(f"sourcepanel: {len(errors)} findings at level error; the first: {errors[0]}")
+    pages = [file.page for file in files.documentation_pages() if file.page]
+    build.graph = _graph(build, pages)
     build.backlinks = backlinks(link for links in build.links.values() for link in links)
     states = note_states(
         build.written.roadmap,
@@ -266,10 +271,10 @@ def on_env(env: Environment, config: MkDocsConfig, files: Files) -> Environment:
         ),
     )
     table = strings(build.language)
-    for file in files.documentation_pages():
-        if file.page and file.page.content and "note-state" in file.page.content:
-            file.page.content = fill_states(file.page.content, states=states, strings=table)
-    _cover(build, [file.page for file in files.documentation_pages() if file.page])
+    for page in pages:
+        if "note-state" in (page.content or ""):
+            page.content = fill_states(page.content or "", states=states, strings=table)
+    _cover(build, pages)
     return env
 
 
@@ -286,6 +291,21 @@ def _cover(build: _Build, pages: Iterable[Page]) -> None:
             for name, source in build.project.sources.items()
         ),
         strings=strings(build.language),
+    )  # fmt: skip
+
+
+def _graph(build: _Build, pages: Sequence[Page]) -> SiteGraph:
+    """What speaks of what, on all pages that were read."""
+    facts = [
+        PageFacts(
+            name=name, title=str(page.title or ""), url=page.url, note=build.notes.is_note(name),
+            links=build.links[name], mentions=build.mentions[name],
+        )
+        for page in pages if (name := page.file.src_uri) in build.links
+    ]  # fmt: skip
+    return SiteGraph.of(
+        build.project.config, facts, shown=whole_page((page.url, page.content or "") for page in pages),
+        glossary=build.written.glossary, roadmap=build.written.roadmap, strings=strings(build.language),
     )  # fmt: skip
 
 
@@ -319,9 +339,10 @@ def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
     up = "../" * page.url.count("/")
     if build.coverage:
         head = build.coverage.fill(head, up=up)
-    spoken_of = build.backlinks.get(unquote(page.url), ())
-    more = backlinks_section(spoken_of, up=up, strings=strings(build.language))
-    return head + more + noscript(report.targets, up=up, language=build.language) + end + rest
+    head += backlinks_section(build.backlinks.get(unquote(page.url), ()), up=up, strings=strings(build.language))
+    if build.graph:
+        head = build.graph.place(head, name=page.file.src_uri, url=page.url)
+    return head + noscript(report.targets, up=up, language=build.language) + end + rest
 
 
 @_explained
@@ -360,6 +381,8 @@ def on_post_build(config: MkDocsConfig) -> None:
         )
     )  # fmt: skip
     extend_sitemap(site, write_static_pages(site, pages), site_url=site_url)
+    if build.graph:
+        write_graph(site, build.graph.places)
     checked = sum(r.checked for r in build.reports.values())
     total = sum(r.total for r in build.reports.values())
     _log.info("%d of %d source references checked; %d source files in the panel", checked, total, report.files)

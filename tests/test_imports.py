@@ -63,6 +63,7 @@ LAYERS = (
     "panel_assets",
     "panel",
     "coverage",
+    "graph",
     "static_pages",
     "mkdocs_adapter",
     "cli",

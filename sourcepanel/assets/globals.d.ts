@@ -268,6 +268,8 @@ declare var SourcePanel: {
   /** Features push what they listen for. */
   keys: Key[];
   windows: Windows;
+  /** Of graph.js: fits the drawings that are in the page now. */
+  graph?: { show(): void };
   /** Filled by the feature scripts before `configure`. */
   features?: ((api: PanelApi) => Feature)[];
   state: StateModule;

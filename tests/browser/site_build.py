@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-_PARTS = ("docs", "hooks", "overrides", "mkdocs.yml", "sourcepanel.toml", "sourcepanel.lock")
+_PARTS = ("docs", "hooks", "overrides", "mkdocs.yml", "sourcepanel.toml", "sourcepanel.lock", "sourcepanel.graph")
 
 
 def copy_project(folder: Path) -> Path:
