@@ -278,7 +278,7 @@ declare var SourcePanel: {
   resize(ui: PanelParts, panel: { layout: () => Layout; close: () => void }): void;
   define(key: string, data: Data): void;
   configure(site: SiteConfig): void;
-  open(text: string): void;
+  open(text: string, from?: HTMLElement): void;
   close(): void;
   readonly current: State;
 };

@@ -220,12 +220,33 @@
     },
   };
 
+  /**
+   * Follow a link of a drawing. Themes take every link for one of HTML, whose address is a text, and fail at these:
+   * so they get one of those to follow, and the panel is asked itself.
+   * @param {MouseEvent} event
+   */
+  function follow(event) {
+    const one = node(event.target);
+    if (!one) return;
+    event.stopPropagation();
+    if (event.button || event.metaKey || event.ctrlKey || event.altKey || event.shiftKey) return;
+    event.preventDefault();
+    const src = one.getAttribute("data-src");
+    if (src) return SourcePanel.open(src, /** @type {any} */ (one));
+    const link = document.createElement("a");
+    link.href = one.href.baseVal;
+    drawing(one)?.after(link);
+    link.click();
+    link.remove();
+  }
+
   /** @param {PointerEvent} event */
   function lift(event) {
     for (const svg of document.querySelectorAll(".graph__svg")) known.get(/** @type {SVGSVGElement} */ (svg))?.fingers.delete(event.pointerId);
   }
 
   for (const [name, hear] of Object.entries(heard)) document.addEventListener(name, hear, { passive: name !== "wheel" && name !== "keydown" && name !== "dragstart" });
+  document.addEventListener("click", follow, true);
   addEventListener("resize", show);
   SourcePanel.graph = { show };
   if (globalThis.document$) document$?.subscribe(show);

@@ -87,7 +87,7 @@
     }
     const link = /** @type {HTMLElement | null} */ (event.shiftKey ? null : target.closest?.("a[data-src]"));
     const address = link && S.parse(link.dataset.src ?? "", repos);
-    if (!link || !address || !link.matches(".sp-link, .sp-node, .sp-panel a")) return;
+    if (!link || !address || !link.matches(".sp-link, .sp-panel a")) return;
     event.preventDefault();
     if (!ui?.panel.contains(link)) opener = link;
     dispatch({ type: "open", address }, { history: "push", focus: true });
@@ -313,9 +313,10 @@
       else if (document.body) sync();
       else addEventListener("load", sync, { once: true });
     },
-    /** Open an address as written in `data-src`. @param {string} text */
-    open(text) {
+    /** Open an address as written in `data-src`; `from` gets the focus back. @param {string} text @param {HTMLElement} [from] */
+    open(text, from) {
       const address = S.parse(text, repos);
+      if (address && from) opener = from;
       if (address) dispatch({ type: "open", address }, { history: "push", focus: true });
     },
     close,

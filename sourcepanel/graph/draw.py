@@ -131,7 +131,7 @@ def svg(drawing: Drawing, *, up: str, label: str) -> str:
         f'viewBox="{left:.0f} {top:.0f} {width:.0f} {height:.0f}" '
         f'style="--u:{width / COLUMN:.3f};--dot:{_dot_scale(len(drawing.nodes)):.2f};'
         f'min-width:{min(width, COLUMN - 60):.0f}px">'
-        f"{_lines(drawing)}<path class=graph__lit d=''/>{nodes}</svg>"
+        f'{_lines(drawing)}<path class="graph__lit" d=""/>{nodes}</svg>'
     )
 
 
@@ -157,7 +157,7 @@ def _lines(drawing: Drawing) -> str:
 def _node(placed: Placed, near: Iterable[int], *, up: str) -> str:
     node, (x, y) = placed.node, placed.at
     radius = _RADII[node.kind]
-    classes = f"graph__node sp-node graph--{node.kind} graph--depth{placed.depth}" + " graph__here" * placed.here
+    classes = f"graph__node graph--{node.kind} graph--depth{placed.depth}" + " graph__here" * placed.here
     text = ""
     if placed.zoom:
         anchor = f'x="-{radius + 3:.0f}" text-anchor="end"' if placed.left else f'x="{radius + 3:.0f}"'

@@ -28,7 +28,7 @@ APART = 0.75
 """The least distance between two nodes."""
 
 _ITERATIONS = 80
-_SPREAD = 40
+_SPREAD = 120
 _HUB = ""
 """A node of no one's, joined to all: it keeps parts that nothing joins from drifting apart."""
 _GRAVITY = 0.06

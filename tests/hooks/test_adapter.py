@@ -313,6 +313,33 @@ def test_a_page_says_who_links_to_it(project: Project):
     assert '又见 <a href="../index.html#ln-1"><mark>这里</mark></a>。' in one.partition('<section class="backlinks"')[2]
 
 
+def test_a_page_shows_what_it_is_joined_to_and_one_page_shows_all(project: Project):
+    project.write("theme/main.html", "<body><article>{{ page.content }}</article></body>")
+    project.write("docs/notes/1.md", NOTE + "\n见 [[index]]。\n")
+    project.write("docs/map.md", "# 图\n\n<!-- graph -->\n")
+    project.lock()
+    assert project.build(strict=True) == []
+    whole, note = project.read("map.html"), project.read("notes/1.html")
+    places = json.loads(project.read("sourcepanel/graph.json"))
+    assert set(places) == {"note:notes/1.md", "page:index.md", "source:tiny/tiny/training.py"}
+    assert whole.count('class="graph__node') == 3
+    assert "graph-local" not in whole
+    assert "<!-- graph -->" not in whole
+    assert note.partition('class="graph-local"')[2].count('class="graph__node') == 3
+    assert '<a href="../map.html">看整张关系图谱</a>' in note
+    assert "graph__svg" not in project.read("index.html").partition('class="graph-local"')[0]
+    for name in ("graph.js", "graph.css"):
+        assert f'sourcepanel/{name}"' in note
+        assert project.read(f"sourcepanel/{name}")
+    moved = {name: [x + 100, y] for name, (x, y) in places.items()}
+    project.write("sourcepanel.graph", json.dumps(moved))
+    assert project.build(strict=True) == []
+    assert json.loads(project.read("sourcepanel/graph.json")) == moved, "places of an earlier build are kept"
+    project.write("sourcepanel.graph", "{")
+    with pytest.raises(Abort):
+        project.build()
+
+
 def test_serve_watches_what_a_build_depends_on(project: Project):
     project.build()
     watched: list[str] = []
