@@ -79,6 +79,8 @@ ADAPTER = "sourcepanel.mkdocs_adapter"
 RUNNABLE = {"megatron", "numpy", "pydantic", "rich", "runnable", "sourcepanel", "torch", "yaml"}
 RUNNABLE_SOURCEPANEL = {"sourcepanel.snapshot", "sourcepanel.config", "sourcepanel.errors"}
 MAX_LINES = 400
+TABLES = {"sourcepanel/strings.py"}
+"""Not modules that do something: they grow with the site."""
 MAX_HOOK_LINES = 60
 
 
@@ -230,7 +232,7 @@ def long_modules(root: Path) -> list[str]:
         path.relative_to(root).as_posix(): len(path.read_text(encoding="utf-8").splitlines())
         for path in python_files(root, "sourcepanel", "hooks", "runnable", "tools", "bench")
     }
-    return [f"{name}: {count} lines" for name, count in counts.items() if count > MAX_LINES]
+    return [f"{name}: {count} lines" for name, count in counts.items() if count > MAX_LINES and name not in TABLES]
 
 
 RULES = (foreign_to_core, upward, cycles, lab_borrowing, thick_hooks, long_modules)
