@@ -67,7 +67,8 @@
       const label = link.textContent ?? "";
       // What stands open beside the text needs no preview, and Escape after a click is for the panel.
       if (address) return link.hasAttribute("aria-current") ? null : { anchor: link, label, fill: async (show) => show(...(await source(address))) };
-      const to = new URL(link.href);
+      // Not `link.href`, which is no text on a link of a drawing.
+      const to = new URL(link.getAttribute("href") ?? "", location.href);
       let id = to.hash.slice(1);
       try {
         // Never a selector: an anchor may be Chinese, or begin with a digit.
