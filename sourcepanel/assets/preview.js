@@ -67,8 +67,7 @@
       const label = link.textContent ?? "";
       // What stands open beside the text needs no preview, and Escape after a click is for the panel.
       if (address) return link.hasAttribute("aria-current") ? null : { anchor: link, label, fill: async (show) => show(...(await source(address))) };
-      // Not `link.href`, which is no text on a link of a drawing.
-      const to = new URL(link.getAttribute("href") ?? "", location.href);
+      const to = new URL(link.href);
       let id = to.hash.slice(1);
       try {
         // Never a selector: an anchor may be Chinese, or begin with a digit.

@@ -21,6 +21,8 @@ UNIT = 40.0
 MOST_LABELS = 600
 MOST_EDGES = 4000
 """Above it a node shows its strongest edges only; pointing at it shows all."""
+_XLINK = "http://www.w3.org/1999/xlink"
+"""Links are written the old way: themes take all that has an `href` for HTML, and fail at those of a drawing."""
 _MARGIN = 60.0
 _ROW = 17.0
 _NEAR, _FAR = 120.0, 330.0
@@ -127,7 +129,7 @@ def svg(drawing: Drawing, *, up: str, label: str) -> str:
     far = f' data-far="{" ".join(f"{value:.0f}" for value in drawing.far)}"' if drawing.far else ""
     nodes = "".join(_node(placed, near[i], up=up) for i, placed in enumerate(drawing.nodes))
     return (
-        f'<svg class="graph__svg" role="group" aria-label="{escape(label)}" data-zoom="1"{far} '
+        f'<svg class="graph__svg" xmlns:xlink="{_XLINK}" role="group" aria-label="{escape(label)}" data-zoom="1"{far} '
         f'viewBox="{left:.0f} {top:.0f} {width:.0f} {height:.0f}" '
         f'style="--u:{width / COLUMN:.3f};--dot:{_dot_scale(len(drawing.nodes)):.2f};'
         f'min-width:{min(width, COLUMN - 60):.0f}px">'
@@ -166,7 +168,7 @@ def _node(placed: Placed, near: Iterable[int], *, up: str) -> str:
     src = f' data-src="{escape(node.src)}"' if node.src else ""
     current = ' aria-current="page"' if placed.here else ""
     return (
-        f'<a class="{classes}" href="{escape(href)}" transform="translate({x:.0f} {y:.0f})" '
+        f'<a class="{classes}" xlink:href="{escape(href)}" transform="translate({x:.0f} {y:.0f})" '
         f'data-to="{" ".join(map(str, near))}"{src}{current}><title>{escape(node.title)}</title>'
         f"<g>{_SHAPES[node.kind]}{text}</g></a>"
     )

@@ -30,7 +30,7 @@ def test_a_drawing_of_many_notes_stays_within_bounds(notes: int) -> None:
     root = ElementTree.fromstring(text)
     links = root.findall("a")
     assert len(links) == len(graph.nodes)
-    assert all(link.get("href") for link in links)
+    assert all(link.get("{http://www.w3.org/1999/xlink}href") for link in links)
     assert len(root.findall("a/g/text")) <= MOST_LABELS
     assert sum(path.get("d", "").count("M") for path in root.findall("path")) <= MOST_EDGES
     assert len(root.findall("path")) <= 10, "one path for each pair of kinds"
