@@ -12,7 +12,7 @@ from sourcepanel.config import Version
 from sourcepanel.coverage.following import SHORTEST, read_next
 from sourcepanel.coverage.measure import FileCoverage, Sum, measure, percent
 from sourcepanel.coverage.site import COVERAGE, NEXT, SYMBOLS, CoveragePages, Material
-from sourcepanel.coverage.treemap import HEIGHT, WIDTH, layout, step
+from sourcepanel.coverage.treemap import HEAD, HEIGHT, WIDTH, layout, step
 from sourcepanel.mentions import read_mentions
 from sourcepanel.reference import Target
 from sourcepanel.source import Source
@@ -46,6 +46,10 @@ CALLS = (
     "def first(x):\n    return popular(x) + once(x) + short(x)\n\n\n"  # 47-48
     "def second(x):\n    popular(x)\n    return popular(x) + short(x) + everywhere(x)\n\n\n"  # 51-53
     + "".join(f"def other_{n}(x):\n    return everywhere(x)\n\n\n" for n in range(2))  # 56-57, 60-61
+    + f"class Far:\n    def per_haps(self, x):\n{LONG}        return x\n\n\n".replace(
+        "    x +=", "        x +="
+    )  # 64-76
+    + "def third(x):\n    return x.per_haps()\n"  # 79-80
 )
 FILES = {
     "pkg/model.py": MODEL.encode(),
@@ -109,7 +113,7 @@ def test_files_that_count_and_their_sums() -> None:
     targets += [target("pkg/model.py", 7), target("pkg/model.py", 3, repository="elsewhere")]
     files = measure(source(), targets, stale={"pkg/model.py": 2})
     assert [file.path for file in files] == ["pkg/deep/only/calls.py", "pkg/model.py", "tools/run.py"]
-    assert Sum.of(files) == Sum(files=3, touched=2, lines=63 + 15 + 6, covered=3 + 2, places=3, stale=2)
+    assert Sum.of(files) == Sum(files=3, touched=2, lines=80 + 15 + 6, covered=3 + 2, places=3, stale=2)
     assert [file.path for file in measure(source(), targets, folders=["tools"])] == ["tools/run.py"]
     assert measure(source(), targets, folders=["tool"]) == ()
 
@@ -143,7 +147,12 @@ def test_the_areas_are_in_proportion_and_lie_in_their_folder() -> None:
         if above:
             box, frame = cell.box, above.box
             assert frame.x <= box.x and box.x + box.width <= frame.x + frame.width + 1e-6
-            assert frame.y <= box.y and box.y + box.height <= frame.y + frame.height + 1e-6
+            assert (
+                frame.y + (HEAD if above.name == "pkg/" else 2) <= box.y + 1e-6
+                and box.y + box.height <= frame.y + frame.height + 1e-6
+            )
+    inside = [cell.file.lines for name, cell in cells.items() if cell.file and name.startswith("pkg/a")]
+    assert inside == sorted(inside, reverse=True), "the large ones first keep the others from becoming strips"
     boxes = [cell.box for cell in cells.values() if cell.file]
     for i, a in enumerate(boxes):
         for b in boxes[i + 1 :]:
@@ -170,18 +179,29 @@ FIRST, SECOND = (47, 48, "first"), (51, 53, "second")
     ("places", "found"),
     [
         ([], {}),
-        ([FIRST], {"popular": ["first"], "once": ["first"]}),
+        ([FIRST], {"once": ["first"], "popular": ["first"]}),
         ([FIRST, SECOND], {"popular": ["first", "second"], "once": ["first"]}),
         ([FIRST, SECOND, (1, 12, "popular")], {"once": ["first"]}),
         ([FIRST, SECOND, (3, 3, None)], {"once": ["first"]}),
         ([(51, 51, None)], {}),
+        ([(79, 80, "third")], {}),
         ([SECOND, (56, 57, "other_0")], {"everywhere": ["second", "other_0"], "popular": ["second"]}),
     ],
-    ids=["nothing read", "one", "two", "named", "a line of it", "the call is not read", "half of its callers"],
+    ids=[
+        "nothing read",
+        "one",
+        "two",
+        "named",
+        "a line of it",
+        "the call is not read",
+        "a guess",
+        "half of its callers",
+    ],
 )
 def test_what_to_read_next(places: list[tuple[int, int, str | None]], found: dict[str, list[str]]) -> None:
     """A short helper, what is covered in part, and what most others call are not in the list."""
-    assert following(*(target("pkg/deep/only/calls.py", *place) for place in places)) == found
+    listed = following(*(target("pkg/deep/only/calls.py", *place) for place in places))
+    assert list(listed.items()) == list(found.items())
 
 
 def test_the_list_has_an_end() -> None:
@@ -196,10 +216,10 @@ NOTE = (
 )
 
 
-def pages(**more: Any) -> CoveragePages:
+def pages(*targets: Target, **more: Any) -> CoveragePages:
     newer = Version(ref="v3.0", commit="c" * 40, panel=True)
     pinned = Source(TINY.model_copy(update={"versions": (newer,)}), snapshot=MemorySnapshot(FILES), locked=None)
-    targets = [target("pkg/model.py", *FORWARD), target("pkg/model.py", *BUILD)]
+    targets = targets or (target("pkg/model.py", *FORWARD), target("pkg/model.py", *BUILD))
     html = NOTE.format(forward=targets[0].key, build=targets[1].key)
     material = Material(
         source=pinned, targets=targets, mentions=read_mentions(html, page="一", url="notes/1.html")[1],
@@ -211,7 +231,7 @@ def pages(**more: Any) -> CoveragePages:
 def test_the_coverage_of_a_page() -> None:
     html = pages().fill(f"<p>a</p>{COVERAGE}", up="../")
     assert html.startswith('<p>a</p><div class="coverage">')
-    assert "tiny v2.0：2 个文件 78 行，笔记讲到其中 1 个文件的 5 行（6%）。</p>" in html
+    assert "tiny v2.0：2 个文件 95 行，笔记讲到其中 1 个文件的 5 行（5%）。</p>" in html
     assert re.findall(r'treemap__file treemap__file--(\d)" href="([^"]+)" data-src="([^"]+)"', html) == [
         ("0", f"{TINY.url}/blob/{TINY.commit}/pkg/deep/only/calls.py", "tiny/pkg/deep/only/calls.py"),
         ("2", f"{TINY.url}/blob/{TINY.commit}/pkg/model.py", "tiny/pkg/model.py"),
@@ -220,7 +240,7 @@ def test_the_coverage_of_a_page() -> None:
     rows = [re.sub(r"<[^>]+>", " ", row).split() for row in re.findall(r"<tr>.*?</tr>", html)]
     assert rows[1:3] == [
         ["pkg/", "1", "/", "1", "15", "5", "33%", "2", "0"],
-        ["pkg/deep/only/", "0", "/", "1", "63", "0", "0%", "0", "0"],
+        ["pkg/deep/only/", "0", "/", "1", "80", "0", "0%", "0", "0"],
     ]
     assert rows[4:] == [["pkg/model.py", "15", "5", "33%", "2", "0"]]
     assert f'href="{TINY.url}/tree/{TINY.commit}/pkg/" data-src="tiny/pkg/"' in html
@@ -230,6 +250,7 @@ def test_the_coverage_of_a_page() -> None:
 
 def test_what_differs_at_the_newer_version_is_marked() -> None:
     views = {("tiny", "pkg/model.py"): {"c" * 40: {"6-8": {}}, "d" * 40: {"6-8": {}, "14-15": {}}}}
+    views["another", "pkg/deep/only/calls.py"] = {"c" * 40: {"1-1": {}}}
     html = pages(views=views).fill(COVERAGE, up="")
     assert "所引用的位置有 1 处在 v3.0 已不同。" in html
     assert html.count("treemap__file--stale") == 1
@@ -248,6 +269,12 @@ def test_symbols_by_file_with_the_sections_that_speak_of_them() -> None:
     assert html.count('<a href="../notes/1.html#sp-1">一 · 机制</a> <small>×2</small>') == 1
     assert html.count('<a href="../notes/1.html#sp-4">一 · 别处</a></li>') == 1
     assert html.count('<a href="../notes/1.html#sp-3">一 · 机制</a></li>') == 1
+
+
+def test_symbols_stand_in_the_order_of_their_lines() -> None:
+    calls = "pkg/deep/only/calls.py"
+    html = pages(target(calls, 15, 26, "once"), target(calls, 1, 12, "popular")).fill(SYMBOLS, up="")
+    assert re.findall(r"<dt>.*?<code>([^<]+)</code>", html) == ["popular", "once"]
 
 
 def test_pages_say_when_there_is_nothing_to_read_next() -> None:
