@@ -36,7 +36,7 @@ PAGES = {
         "# 名字\n\n`setup_model_and_scheduler` 之后算 `get_grad_norm`，`num_microbatches` 是份数。\n\n"
         "`GradNormClip` 截断。\n"
     ),
-    "data.md": "# 数据\n\n数据迭代器交出 batch，`get_batch_on_this_tp_rank` 广播。megatron-core 0.17.1。\n",
+    "data.md": "# 数据\n\n数据迭代器交出 batch，`get_batch_on_this_tp_rank` 广播，这一步很重。megatron-core 0.17.1。\n",
 }
 
 QUERIES = [
