@@ -33,6 +33,7 @@ from sourcepanel.notes.links import NoteLinks, PageNames
 from sourcepanel.notes.outline import Fence, read_outline
 from sourcepanel.notes.proof import Proof, prove
 from sourcepanel.notes.roadmap import MARK, Chapter, Roadmap, Round, load_roadmap
+from sourcepanel.notes.row_headers import RowHeaders
 from sourcepanel.strings import strings
 
 MADE = "sp-made"
@@ -94,6 +95,8 @@ class NotesExtension(Extension):
         md.parser.blockprocessors.register(_Insert(md.parser, blocks), "sourcepanel-notes", 180)
         links = GlossaryLinks(md, glossary=self.glossary, page=self.page, language=self.language)
         md.treeprocessors.register(links, "sourcepanel-glossary", 7)
+        # After inline (20), which reads cells by their tag as the table's own block processor wrote it.
+        md.treeprocessors.register(RowHeaders(md), "sourcepanel-row-headers", 6)
         named = NoteLinks(
             md, pages=self.pages, page=self.page, tell=lambda finding: self.findings.append(finding),
             language=self.language,
