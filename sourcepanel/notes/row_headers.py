@@ -15,6 +15,7 @@ class RowHeaders(Treeprocessor):
     """
 
     def run(self, root: Element) -> None:
+        """Change the tables of a page in place."""
         for table in root.iter("table"):
             head, body = table.find("thead/tr"), table.find("tbody")
             corner = head.find("th") if head is not None else None

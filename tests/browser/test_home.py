@@ -11,7 +11,7 @@ from sourcepanel.notes.roadmap import load_roadmap
 from tests.browser.conftest import Open
 from tests.browser.site_build import ROOT
 from tests.browser.test_panel_view import contrast
-from tests.browser.test_site import SCHEMES, base, http, open_link, scheme, site  # noqa: F401 - fixtures
+from tests.browser.test_site import SCHEMES, base, http, open_link, pages, scheme, site  # noqa: F401 - fixtures
 
 NOTES = "notes/05-forward-loss-backward.html"
 PAGES = ("index.html", NOTES, "lab/scripts.html", "roadmap.html", "glossary.html")
@@ -113,3 +113,19 @@ def test_the_theme_has_a_name_and_a_mark_that_need_no_emoji(site: Path):  # noqa
     assert "<title>Latent Atlas</title>" in text
     assert (site / "assets/images/favicon.svg").is_file() and "assets/images/favicon.svg" in text
     assert [mark for mark in text if ord(mark) > 0x1F000] == []
+
+
+@pytest.mark.parametrize("colours", SCHEMES)
+def test_axe_finds_nothing_on_any_whole_page(http: str, visit: Open, site: Path, colours: str):  # noqa: F811
+    made = visit(http, color_scheme=colours)
+    for name in pages(site):
+        made.goto(name)
+        assert made.axe() == [], name
+
+
+def test_a_page_has_no_landmark_per_code_block_and_its_search_has_a_name(http: str, visit: Open):  # noqa: F811
+    page = visit(http).goto("about/publish.html")
+    bars = page.locator(".md-code__nav")
+    expect(bars.nth(1)).to_be_attached()
+    assert bars.evaluate_all("all => all.map(one => one.getAttribute('role'))") == ["none"] * bars.count()
+    expect(page.get_by_role("dialog", name="搜索", include_hidden=True)).to_have_count(1)
