@@ -101,6 +101,17 @@ def test_text_can_be_read_on_the_grounds_it_stands_on(http: str, visit: Open, co
     assert contrast(colour(page, button, "color"), colour(page, button, "backgroundColor")) >= 4.5
 
 
+@pytest.mark.parametrize("colours", SCHEMES)
+def test_paper_is_white_in_either_palette(http: str, visit: Open, colours: str):  # noqa: F811
+    page = visit(http, color_scheme=colours).goto(NOTES)
+    page.emulate_media(media="print")
+    for place in (*TEXTS[NOTES], ".md-content pre code", ".communication__group"):
+        assert contrast(colour(page, place, "color"), "rgb(255, 255, 255)") >= 4.5, place
+    drawn = page.locator("svg rect[stroke]").first.evaluate("one => getComputedStyle(one).stroke")
+    assert contrast(drawn, "rgb(255, 255, 255)") >= 3
+    expect(page.locator(".site-pins").first).to_be_hidden()
+
+
 def test_running_text_keeps_to_a_measure(http: str, visit: Open):  # noqa: F811
     page = visit(http, viewport={"width": 1600, "height": 900}).goto(NOTES)
     characters = """all => Math.max(...all.map(one =>
