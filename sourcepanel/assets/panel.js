@@ -87,7 +87,7 @@
     }
     const link = /** @type {HTMLElement | null} */ (event.shiftKey ? null : target.closest?.("a[data-src]"));
     const address = link && S.parse(link.dataset.src ?? "", repos);
-    if (!link || !address || !link.matches(".sp-link, .sp-panel a")) return;
+    if (!link || !address || !link.matches(".sp-link, .sp-node, .sp-panel a")) return;
     event.preventDefault();
     if (!ui?.panel.contains(link)) opener = link;
     dispatch({ type: "open", address }, { history: "push", focus: true });

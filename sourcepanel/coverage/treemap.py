@@ -142,7 +142,7 @@ def _drawn(cells: Sequence[Cell], *, blob: str, strings: Mapping[str, str], agai
         text = _text(_cut(cell.label, box), box, dy=13)
         yield (
             f'<a class="sp-node treemap__file treemap__file--{step(file)}{stale}"'
-            f' href="{escape(blob + quote(cell.name))}" data-src="{escape(file.key)}"'
+            f' xlink:href="{escape(blob + quote(cell.name))}" data-src="{escape(file.key)}"'
             f' aria-label="{escape(told)}"><title>{escape(told)}</title>{rect}{text}</a>'
         )
 

@@ -55,7 +55,7 @@ def test_without_scripts_and_on_paper_the_tables_tell_the_same(http: str, visit:
     page.emulate_media(media="print")
     cells, tables = page.locator(".treemap__file"), page.locator(".coverage__table")
     assert cells.count() > 400
-    expect(cells.first).to_have_attribute("href", re.compile(r"/blob/[0-9a-f]{40}/megatron/"))
+    expect(cells.first).to_have_attribute("xlink:href", re.compile(r"/blob/[0-9a-f]{40}/megatron/"))
     expect(tables).to_have_count(2)
     expect(tables.first).to_be_visible()
     told = page.locator(CELL).get_attribute("aria-label") or ""

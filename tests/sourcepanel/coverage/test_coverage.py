@@ -232,7 +232,7 @@ def test_the_coverage_of_a_page() -> None:
     html = pages().fill(f"<p>a</p>{COVERAGE}", up="../")
     assert html.startswith('<p>a</p><div class="coverage">')
     assert "tiny v2.0：2 个文件 95 行，笔记讲到其中 1 个文件的 5 行（5%）。</p>" in html
-    assert re.findall(r'treemap__file treemap__file--(\d)" href="([^"]+)" data-src="([^"]+)"', html) == [
+    assert re.findall(r'treemap__file treemap__file--(\d)" xlink:href="([^"]+)" data-src="([^"]+)"', html) == [
         ("0", f"{TINY.url}/blob/{TINY.commit}/pkg/deep/only/calls.py", "tiny/pkg/deep/only/calls.py"),
         ("2", f"{TINY.url}/blob/{TINY.commit}/pkg/model.py", "tiny/pkg/model.py"),
     ]
