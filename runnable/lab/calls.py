@@ -1,13 +1,15 @@
-"""What the methods of `torch.distributed.ProcessGroup` mean, and what their arguments hold."""
+"""What the methods of `torch.distributed.ProcessGroup` mean, what their arguments hold, and the event of a call."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 
-from runnable.traces import Kind, Tensor
+from runnable.lab.stack import site
+from runnable.traces import Event, Kind, Tensor
 
 # Method → (kind, position of the tensors put in, position of those got out).
 SPEC: dict[str, tuple[Kind, int | None, int | None]] = {
@@ -38,31 +40,47 @@ SPEC: dict[str, tuple[Kind, int | None, int | None]] = {
     "monitored_barrier": ("barrier", None, None),
 }
 METHODS = tuple(SPEC)
+P2P = frozenset({"send", "recv"})
+REDUCING = frozenset({"all_reduce", "reduce_scatter", "reduce"})
+ROOTED = frozenset({"broadcast", "reduce", "gather", "scatter"})
+OPTIONS = REDUCING | ROOTED
 
 
-def asynchronous(api: str, local: Mapping[str, Any]) -> bool:
-    """Whether a function of torch.distributed hands the handle back to its caller."""
-    default = api in ("isend", "irecv", "batch_isend_irecv")
-    return bool(local.get("async_op", local.get("async_ops", default)))
-
-
-def tensors_in(value: Any) -> Iterator[torch.Tensor]:
-    """The tensors of an argument, through lists of lists."""
-    if isinstance(value, torch.Tensor):
-        yield value
-    elif isinstance(value, (list, tuple)):
-        for item in value:
-            yield from tensors_in(item)
-
-
-def shapes(tensors: Sequence[torch.Tensor]) -> tuple[Tensor, ...]:
-    """For the trace."""
-    return tuple(
-        Tensor.model_construct(dtype=str(t.dtype).removeprefix("torch."), shape=tuple(t.shape)) for t in tensors
+def event_of(n: int, raw: dict[str, Any], helpers: frozenset[str]) -> Event:
+    """The call as the trace file tells it."""
+    stack = raw["stack"]
+    passed = next((i for i, (code, _) in enumerate(stack) if code.short not in helpers), 0)
+    before, after = (
+        tuple(
+            Tensor.model_construct(dtype=str(kind).removeprefix("torch."), shape=tuple(shape)) for kind, shape in side
+        )
+        for side in (raw["before"], raw["after"])
+    )
+    more = {key: raw[key] for key in ("kind", "api", "group", "phase", "label", "module", "asynchronous")}
+    more |= {key: raw[key] for key in ("root", "peer") if key in raw}
+    return Event.model_construct(
+        n=n,
+        before=before,
+        after=after,
+        bytes_in=_bytes(raw["before"]),
+        bytes_out=_bytes(raw["after"]),
+        reduce=_operator(raw["reduce"]) if "reduce" in raw else None,
+        site=site(*stack[0]) if stack else None,
+        stack=tuple(site(*place) for place in stack[passed : passed + 5]) if passed else (),
+        **more,
     )
 
 
-def operator(options: Any) -> str:
-    """SUM, MAX, … of a reducing call."""
-    found = getattr(options.reduceOp, "op", options.reduceOp)
-    return str(found).rsplit(".", 1)[-1]
+def _bytes(shapes: Sequence[tuple[torch.dtype, torch.Size]]) -> int:
+    return sum(math.prod(shape) * kind.itemsize for kind, shape in shapes)
+
+
+def shapes(value: Any) -> tuple[tuple[torch.dtype, torch.Size], ...]:
+    """Type and shape of a tensor, or of those in lists of lists of them, as they are now."""
+    if isinstance(value, torch.Tensor):
+        return ((value.dtype, value.shape),)
+    return tuple(one for item in value for one in shapes(item)) if isinstance(value, (list, tuple)) else ()
+
+
+def _operator(operation: Any) -> str:
+    return str(getattr(operation, "op", operation)).rsplit(".", 1)[-1]

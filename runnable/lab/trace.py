@@ -13,36 +13,18 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import CodeType, FrameType
 from typing import Any
 
 import torch
 import torch.distributed as dist
-from torch.distributed import distributed_c10d as c10d
 
-from runnable.lab.calls import METHODS, SPEC, asynchronous, operator, shapes, tensors_in
+from runnable.lab.calls import METHODS, OPTIONS, P2P, REDUCING, ROOTED, SPEC, event_of, shapes
 from runnable.lab.ranks import SHORT
-from runnable.traces import Event, Group, Kind, Phase, RankTrace, Site
+from runnable.lab.stack import Walker, Way
+from runnable.traces import Event, Group, Kind, Phase, RankTrace
 
 ROOT = Path(__file__).resolve().parents[2]
 _LAB = str(Path(__file__).resolve().parent)
-
-_ENGINE = torch.autograd.graph._engine_run_backward.__code__
-"""Below it on the stack is a backward, above it what that backward runs."""
-
-
-@dataclass
-class _Way:
-    """How a call got here."""
-
-    api: str = ""
-    """The function of torch.distributed."""
-    stack: list[Site] = field(default_factory=list)
-    """The lines of the trees on the stack, nearest first."""
-    inner: int = sys.maxsize
-    """How many of them run inside the innermost backward, if one runs."""
-    waits: bool = True
-    """Whether torch.distributed itself waits for the end."""
 
 
 @dataclass
@@ -57,7 +39,11 @@ class Span:
 
 @dataclass
 class Tracer:
-    """One for each process; install before the first call to record."""
+    """One for each process; install before the first call to record.
+
+    A call costs as little as can be while the program runs: what it says is kept as it came, and becomes an `Event`
+    when somebody asks for `events`.
+    """
 
     trees: tuple[tuple[str, str], ...] = ((str(ROOT / "runnable") + "/", "runnable/"),)
     """Folders whose lines count as issuing lines, and what to write in place of the folder."""
@@ -70,7 +56,6 @@ class Tracer:
     this kind with this peer. "recompute" counts only from inside the backward that issued the call."""
     module_of: Callable[[], str | None] = lambda: None
     """The module that is at work (`ModuleNames`)."""
-    events: list[Event] = field(default_factory=list)
     spans: list[Span] = field(default_factory=list)
     groups: dict[str, Group] = field(default_factory=dict)
     on: bool = True
@@ -80,7 +65,21 @@ class Tracer:
     _inside: bool = False
     _saved: dict[str, Any] = field(default_factory=dict)
     _undo: list[Callable[[], None]] = field(default_factory=list)
-    _known: dict[CodeType, str | None] = field(default_factory=dict)
+    _stack: Walker = field(init=False)
+    _members: dict[str, tuple[str, tuple[int, ...]]] = field(default_factory=dict)
+    """torch's unique name of a group → its key and its ranks."""
+    _raw: list[dict[str, Any]] = field(default_factory=list)
+    _events: list[Event] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._stack = Walker(self.trees, self.skip)
+
+    @property
+    def events(self) -> list[Event]:
+        """All calls so far, in order."""
+        self._events += [event_of(n, raw, self.helpers) for n, raw in enumerate(self._raw, len(self._events))]
+        self._raw.clear()
+        return self._events
 
     def install(self) -> None:
         """Replace the methods of the class; `remove` puts them back."""
@@ -98,9 +97,10 @@ class Tracer:
         def new_group(ranks: Sequence[int] | None = None, *args: Any, **kwargs: Any) -> Any:
             if self.on:
                 members = tuple(range(dist.get_world_size()) if ranks is None else ranks)
-                way = self._walk(sys._getframe(1))
-                way.api = "new_group"
-                self._add("new_group", self._known_group(str(kwargs.get("group_desc")), members), way)
+                way = self._stack.walk(sys._getframe(1))
+                key = self._known_group(str(kwargs.get("group_desc")), members)
+                empty = {"before": (), "after": (), "asynchronous": False}
+                self._add({"kind": "new_group", "api": "new_group", "group": key} | empty, way)
             with self.paused():
                 return make(ranks, *args, **kwargs)
 
@@ -172,14 +172,13 @@ class Tracer:
             # torch's newer methods call older ones; only the outermost call is the user's.
             if not self.on or self._inside:
                 return original(group, *args, **kwargs)
-            given = (*args, *kwargs.values())
-            self._record(kind, group, given, put, got)
-            name = self.events[-1].api
+            api = self._record(kind, group, (*args, *kwargs.values()), put, got)
             self._inside = True
+            start = time.perf_counter_ns()
             try:
-                with self.span(name, f"comm:{kind}"):
-                    return original(group, *args, **kwargs)
+                return original(group, *args, **kwargs)
             finally:
+                self.spans.append(Span(api, f"comm:{kind}", start, time.perf_counter_ns()))
                 self._inside = False
 
         call.__name__ = method
@@ -187,60 +186,46 @@ class Tracer:
 
     def _record(
         self, kind: Kind, group: dist.ProcessGroup, given: tuple[Any, ...], put: int | None, got: int | None
-    ) -> None:
-        before = [] if put is None else list(tensors_in(given[put]))
-        after = [] if got is None else list(tensors_in(given[got]))
-        options = next((value for value in given if type(value).__name__.endswith("Options")), None)
-        way = self._walk(sys._getframe(2))
-        peer = dist.get_global_rank(group, given[1]) if kind in ("send", "recv") else None
-        self._add(
-            kind,
-            self._group(group),
-            way,
-            before=shapes(before),
-            after=shapes(after),
-            bytes_in=sum(t.numel() * t.element_size() for t in before),
-            bytes_out=sum(t.numel() * t.element_size() for t in after),
-            reduce=operator(options) if kind in ("all_reduce", "reduce_scatter", "reduce") else None,
-            root=dist.get_global_rank(group, options.rootRank)
-            if kind in ("broadcast", "reduce", "gather", "scatter")
-            else None,
-            peer=peer,
-            asynchronous=not way.waits,
-        )
+    ) -> str:
+        """Keep the call; the API's name."""
+        key, ranks = self._group(group)
+        way = self._stack.walk(sys._getframe(2))
+        before = () if put is None else shapes(given[put])
+        after = before if put == got else () if got is None else shapes(given[got])
+        raw = {"kind": kind, "api": way.api, "group": key, "before": before, "after": after}
+        raw["asynchronous"] = not way.waits
+        if kind in P2P:
+            raw["peer"] = ranks[given[1]]
+        elif kind in OPTIONS:
+            options = next(value for value in given if type(value).__name__.endswith("Options"))
+            if kind in REDUCING:
+                raw["reduce"] = options.reduceOp
+            if kind in ROOTED:
+                raw["root"] = ranks[options.rootRank]
+        self._add(raw, way)
+        return way.api
 
-    def _add(self, kind: Kind, group: str, way: _Way, **more: Any) -> None:
-        stack = way.stack
+    def _add(self, raw: dict[str, Any], way: Way) -> None:
         if self._marks:
-            phase, label = self._marks.pop(0)
+            raw["phase"], raw["label"] = self._marks.pop(0)
         else:
-            phase, label = self._phase_of(way, kind, more.get("peer")), self._label[-1]
-        passed = next((i for i, s in enumerate(stack) if s.function.rsplit(".", 1)[-1] not in self.helpers), 0)
-        quiet: dict[str, Any] = {"before": (), "after": (), "bytes_in": 0, "bytes_out": 0}
-        self.events.append(
-            Event.model_construct(
-                n=len(self.events),
-                kind=kind,
-                api=way.api,
-                group=group,
-                phase=phase,
-                label=label,
-                module=self.module_of(),
-                site=stack[0] if stack else None,
-                stack=tuple(stack[passed : passed + 5]) if passed else (),
-                **(quiet | more),
-            )
-        )
+            raw["phase"], raw["label"] = self._phase_of(way, raw["kind"], raw.get("peer")), self._label[-1]
+        raw["module"], raw["stack"] = self.module_of(), way.stack
+        self._raw.append(raw)
 
-    def _phase_of(self, way: _Way, kind: Kind, peer: int | None) -> Phase:
-        named = ((i, self.describe(site.function, kind, peer)) for i, site in enumerate(way.stack))
+    def _phase_of(self, way: Way, kind: Kind, peer: int | None) -> Phase:
+        named = ((i, self.describe(code.function, kind, peer)) for i, (code, _) in enumerate(way.stack))
         found = next(((i, phase) for i, phase in named if phase), None)
         if torch._C._current_graph_task_id() == -1:
             return found[1] if found else self._phase[-1]
         return "recompute" if found and found[1] == "recompute" and found[0] < way.inner else "backward"
 
-    def _group(self, group: dist.ProcessGroup) -> str:
-        return self._known_group(group.group_desc, tuple(dist.get_process_group_ranks(group)))
+    def _group(self, group: dist.ProcessGroup) -> tuple[str, tuple[int, ...]]:
+        found = self._members.get(group.group_name)
+        if found is None:
+            ranks = tuple(dist.get_process_group_ranks(group))
+            found = self._members[group.group_name] = self._known_group(group.group_desc, ranks), ranks
+        return found
 
     def _known_group(self, desc: str, ranks: tuple[int, ...]) -> str:
         name = SHORT.get(desc, desc)
@@ -248,26 +233,3 @@ class Tracer:
         if key not in self.groups:
             self.groups[key] = Group(name=name, desc=desc, ranks=ranks)
         return key
-
-    def _walk(self, frame: FrameType | None) -> _Way:
-        way = _Way()
-        while frame is not None:
-            code = frame.f_code
-            if not way.stack and code.co_filename == c10d.__file__ and code.co_name != "wrapper":
-                way.api = code.co_name
-                way.waits = not asynchronous(code.co_name, frame.f_locals)
-            elif code is _ENGINE:
-                way.inner = min(way.inner, len(way.stack))
-            else:
-                path = self._path(code)
-                if path is not None:
-                    way.stack.append(Site.model_construct(path=path, line=frame.f_lineno, function=code.co_qualname))
-            frame = frame.f_back
-        return way
-
-    def _path(self, code: CodeType) -> str | None:
-        if code not in self._known:
-            name = code.co_filename
-            inside = [] if name.startswith(self.skip) else [(f, to) for f, to in self.trees if name.startswith(f)]
-            self._known[code] = inside[0][1] + name[len(inside[0][0]) :] if inside else None
-        return self._known[code]
