@@ -86,7 +86,7 @@ def make_groups(lab: Lab) -> dict[str, dist.ProcessGroup]:
     for name, members in used.all_groups().items():
         for ranks in members:
             # Also for groups without this rank: new_group counts calls, and all ranks must count alike.
-            group = dist.new_group(ranks, group_desc=name)
+            group = dist.new_group(ranks, group_desc=name, timeout=lab.timeout)
             if lab.rank in ranks:
                 mine[name] = group
     return mine

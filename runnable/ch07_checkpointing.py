@@ -55,9 +55,8 @@ class Trainer:
         self.groups = {}
         for axis in ("dp", "tp"):
             for ranks in grid.groups(axis):
-                group = dist.new_group(
-                    ranks, group_desc={"dp": "DATA_PARALLEL_GROUP", "tp": "TENSOR_MODEL_PARALLEL_GROUP"}[axis]
-                )
+                desc = {"dp": "DATA_PARALLEL_GROUP", "tp": "TENSOR_MODEL_PARALLEL_GROUP"}[axis]
+                group = dist.new_group(ranks, group_desc=desc, timeout=lab.timeout)
                 if lab.rank in ranks:
                     self.groups[axis] = group
         world = torch.arange(lab.world).view(self.layout.dp, tp)
@@ -160,7 +159,7 @@ def run(lab: Lab) -> None:
     files = sorted(p.name for p in (folder / f"iter_{SAVED_AT:07d}").iterdir())
     lab.report.say(f"iter_{SAVED_AT:07d}/：{' '.join(files)}（__r_k：第 r 个 rank 写的第 k 个文件，与 TP 无关）")
     rows = [(f"TP={lab.layout.tp} DP={lab.layout.dp}", "不中断", *(f"{x:.6f}" for x in losses[SAVED_AT:]), "")]
-    for tp in (n for n in (1, 2, 4) if lab.world % n == 0):
+    for tp in (n for n in (1, 2, 4) if lab.world % n == 0 and GLOBAL_BATCH % (lab.world // n) == 0):
         again = Trainer(lab, tp, {name: torch.zeros_like(value) for name, value in whole.items()})
         again.load(folder)
         start = 0 if lab.broken("no_data_position") else SAVED_AT

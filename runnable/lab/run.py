@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +76,8 @@ class Lab:
         self.script, self.args, self.layout = script, args, layout
         self.rank, self.world, self.device = rank, layout.world, device
         self.dtype = DTYPES[args.dtype]
+        self.timeout = timedelta(seconds=args.timeout)
+        """For `new_group`: a group does not inherit the world's, it would wait for 30 minutes."""
         self.place = layout.dense.place(rank)
         self.report = Report(speaks=rank == 0, stable=args.out is not None)
         self.tracer = Tracer(helpers=frozenset(script.helpers))
@@ -94,7 +97,7 @@ class Lab:
             members = self.layout.all_groups()[desc[token]] if token in desc else self.layout.dense.groups(token)
             for ranks in members:
                 # Every rank makes every group, also those it is not in: new_group is a call of the whole world.
-                group = dist.new_group(ranks, group_desc=desc.get(token, token))
+                group = dist.new_group(ranks, group_desc=desc.get(token, token), timeout=self.timeout)
                 if self.rank in ranks:
                     self._groups[token] = group
         self.tracer.install()

@@ -7,7 +7,9 @@ import re
 import pytest
 
 
-@pytest.mark.parametrize("argv", [("--np", 4), ("--np", 4, "--tp", 4), ("--np", 2, "--tp", 1), ("--np", 1)])
+@pytest.mark.parametrize(
+    "argv", [("--np", 4), ("--np", 4, "--tp", 4), ("--np", 8), ("--np", 2, "--tp", 1), ("--np", 1)]
+)
 def test_every_layout_reads_it(play, argv):
     result = play("ch07", *argv, "--dtype", "float64")
     assert result.code == 0, result.out + result.err
