@@ -203,8 +203,7 @@ def run(lab: Lab) -> None:
 def free_output(lab: Lab, weight: Tensor) -> None:
     """A stage needs only grad_fn of what it has sent: the data may go, and only C++ backward accepts that."""
     x, w = torch.ones(S, B, H, dtype=lab.dtype), weight.clone().requires_grad_()
-    y = F.linear(x, w)
-    grad = torch.ones_like(y)
+    grad = torch.ones_like(y := F.linear(x, w))
     (want,) = torch.autograd.grad(y, w, grad, retain_graph=True)
     y.data = torch.empty(1, dtype=y.dtype)  # 1 element instead of s·b·h
     try:
@@ -235,6 +234,7 @@ SCRIPT = Script(
     np=4,
     layout=layout,
     groups=("tp", "cp", "dp-cp"),
+    preload=("torch.fx.experimental.symbolic_shapes",),
     breaks={
         "no_max": "各 rank 用自己的最大 logit",
         "no_predicted": "不对目标 logit 求和",

@@ -219,6 +219,7 @@ SCRIPT = Script(
     np=4,
     layout=layout,
     groups=(),
+    preload=("torch._dynamo",),
     breaks={
         "no_optimizer": "恢复时不读 optimizer state",
         "no_iteration": "恢复时不读已完成的步数（Adam 的 bias correction 从头算）",

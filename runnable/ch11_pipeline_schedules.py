@@ -233,6 +233,7 @@ SCRIPT = Script(
     np=4,
     layout=layout,
     groups=("pp", "pp-back"),
+    preload=("torch.fx.experimental.symbolic_shapes",),
     breaks={
         "scale": "loss 不除以 microbatch 数 m",
         "scale_each_stage": "每个 stage 把送回上一级的梯度再除以 m",

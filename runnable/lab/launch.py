@@ -7,6 +7,7 @@ through a file, so no port can be in use. Exit codes: 0 all proved, 1 a proof fa
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
 import shlex
 import signal
@@ -88,6 +89,8 @@ def _start_ranks(script: Script, args: argparse.Namespace) -> int:
         script.layout(args, world)
     except LayoutError as error:
         return complain(str(error))
+    for name in script.preload:
+        importlib.import_module(name)
     return fork_ranks(world, lambda store: _one_rank(script, args, init_method=store))
 
 

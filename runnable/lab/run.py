@@ -41,6 +41,8 @@ class Script:
     """Axes of the process groups that the script uses: "tp", "dp-cp", …"""
     helpers: tuple[str, ...] = ()
     """Functions of the script that only pass a call on: the trace names their caller too."""
+    preload: tuple[str, ...] = ()
+    """Modules that torch imports when the script first needs them: imported once, before the ranks are forked."""
     breaks: Mapping[str, str] = field(default_factory=dict)
     """Rule → what is left out; `--break RULE` must make the proof fail."""
     arguments: Callable[[ArgumentParser], object] = lambda parser: None
