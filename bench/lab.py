@@ -315,7 +315,7 @@ def markdown(result: dict[str, Any]) -> str:
             f"Megatron's {pair['megatron']:.1f} ms: **{pair['ratio']:.2f}**"
         )
     tracer = real["tracer"]
-    for mode, text in (("traced", "with the tracer"), ("named", "and with the names of modules")):
+    for mode, text in (("traced", "with the tracer"), ("named", "with the tracer and the names of modules")):
         lines.append(
             f"- tracer, tiny `train_step` of the real Megatron, 4 ranks, CPU time of a rank (mean of their medians): "
             f"{tracer['cpu_plain']:.1f} ms without, {tracer[f'cpu_{mode}']:.1f} ms {text}: "
