@@ -73,6 +73,7 @@ class Variant:
     cache: Path
     before: Callable[[], None]
     """Puts the cache in the state that the variant's name promises."""
+    command: tuple[str, ...] = ("mkdocs", "build", "--quiet")
 
     def run(self) -> Run:
         """Build once; a failed build ends the measurement with its output."""
@@ -84,7 +85,7 @@ class Variant:
         with log.open("w") as output:
             start = time.perf_counter()
             process = subprocess.Popen(
-                [sys.executable, "-m", "mkdocs", "build", "--quiet"],
+                [str(Path(sys.executable).with_name(self.command[0])), *self.command[1:]],
                 cwd=self.folder,
                 env=environment,
                 stdout=output,
@@ -94,7 +95,7 @@ class Variant:
             seconds = time.perf_counter() - start
         process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode:
-            sys.exit(f"{self.name}: build failed\n{log.read_text(encoding='utf-8')}")
+            sys.exit(f"{self.name}: {' '.join(self.command)} failed\n{log.read_text(encoding='utf-8')}")
         unit = 1 if sys.platform == "darwin" else 1024
         size = sum(path.stat().st_size for path in site.rglob("*") if path.is_file())
         return Run(seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * unit / 2**20, size)

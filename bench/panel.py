@@ -19,16 +19,11 @@ import argparse
 import gzip
 import os
 import platform
-import shutil
 import statistics
 import sys
 import tempfile
-import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -38,6 +33,7 @@ from rich.console import Console
 
 from bench.panel_sites import File, build_ours, build_viewcode, choose
 from bench.results import Section
+from bench.serve import FLAGS, find_chromium, served
 from sourcepanel.config import load_config
 from sourcepanel.lock import read_lock
 from sourcepanel.panel_assets import LATER, SCRIPTS, STYLES
@@ -49,7 +45,6 @@ THROTTLES = (1, 4)
 WAYS = ("panel", "naive", "viewcode")
 PACKAGES = ("Sphinx", "mkdocs-material")
 GOALS = {"naive": 10.0, "viewcode": 3.0}
-FLAGS = ("--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-sync")
 
 PROBE = """
 globalThis.untilPainted = (find) => new Promise((done) => {
@@ -81,20 +76,6 @@ class Open:
     """Frames from the click to the one that shows the line; 1 is the next one. Of a new page: its own frames."""
     nodes: int
     """Elements that stand in the panel, or on the page, when all is quiet."""
-
-
-class _Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, *_: object) -> None:
-        pass
-
-
-@contextmanager
-def served(folder: Path) -> Iterator[str]:
-    """The address of a folder."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(folder))) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
 
 
 class Clicks:
@@ -267,7 +248,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--dry", action="store_true", help="print only, write no results")
     arguments = parser.parse_args()
-    chromium = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, ("chromium", "google-chrome"))), None)
+    chromium = find_chromium()
     if chromium is None:
         sys.exit("no Chromium: install the Debian package chromium, or name a browser in CHROMIUM")
     console = Console()
