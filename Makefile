@@ -92,7 +92,7 @@ rank: ## What one rank of a large job sends: make rank RANK=137 TP=8 PP=4 DP=16 
 	$(call setup,megatron)
 	$(BIN)/python -m runnable.megatron_cpu --tp $(TP) --pp $(PP) --dp $(DP) --only $(RANK) $(ARGS)
 
-bench: ## Measure against peers: make bench WHAT=build (or panel, xref, lab, audit; some minutes each)
+bench: ## Measure against peers: make bench WHAT=build (or panel, scale, xref, lab, audit; some minutes each)
 	$(call setup,bench $(if $(filter lab,$(WHAT)),megatron))
 	$(BIN)/python bench/$(WHAT).py $(ARGS)
 
