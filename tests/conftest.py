@@ -13,7 +13,9 @@ from tests.support.golden import Golden
 from tests.support.tiny import TinyRepo, build_repo, build_wheel, write_config
 
 CHECKOUT = os.environ.get("SOURCEPANEL_CHECKOUT", "")
-"""As the person set it; the tests themselves never see it (see `_own_environment`)."""
+"""As the person set it; the tests themselves, and what they start, never see it nor any other setting of the engine."""
+for _name in [name for name in os.environ if name.startswith("SOURCEPANEL_")]:
+    del os.environ[_name]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -26,12 +28,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for item in items:
             if "clone" in item.keywords:
                 item.add_marker(skip)
-
-
-@pytest.fixture(autouse=True)
-def _own_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in os.environ if name.startswith("SOURCEPANEL_")]:
-        monkeypatch.delenv(name)
 
 
 @pytest.fixture
