@@ -209,8 +209,9 @@ def layout(args: Namespace, world: int) -> Layout:
         ORDERS[args.schedule](world, args.m, chunks_of(args))
     except schedules.ScheduleError as error:
         raise LayoutError(str(error)) from None
-    if args.broken and world == 1:
-        raise LayoutError("--break 要 PP ≥ 2；请用 --np 4")
+    silent = args.broken == "scale_each_stage" and world * chunks_of(args) < 3
+    if args.broken and (world == 1 or silent):
+        raise LayoutError("--break 要 PP ≥ 2，scale_each_stage 要 3 个以上 stage；请用 --np 4")
     return Layout(world=world, pp=world)
 
 
@@ -236,7 +237,7 @@ SCRIPT = Script(
     preload=("torch.fx.experimental.symbolic_shapes",),
     breaks={
         "scale": "loss 不除以 microbatch 数 m",
-        "scale_each_stage": "每个 stage 把送回上一级的梯度再除以 m",
+        "scale_each_stage": "除最后一个外，每个 stage 把送回上一级的梯度再除以 m（最后两个 stage 的梯度不变）",
         "zero_each": "每个 microbatch 的反向之前清零梯度（不累加）",
         "chunk_place": "rank 0 拿 stage 0, 1，rank 1 拿 stage 2, 3（应为 stage c·p + r）",
     },

@@ -35,6 +35,13 @@ def test_a_dropped_rule_is_caught(play, rule):
     assert "✗ 不等" in result.out
 
 
+def test_a_break_that_two_stages_cannot_show_is_refused(play):
+    """With two stages nobody receives a gradient that was scaled again: the run would end as if nothing were broken."""
+    result = play("ch11", "--np", 2, "--break", "scale_each_stage")
+    assert result.code == 2, result.out
+    assert "3 个以上 stage" in result.err
+
+
 def test_the_damage_of_scale_is_exactly_m(play):
     assert "8.0000 │ ✗ 不等" in play("ch11", "--break", "scale").out
 

@@ -20,19 +20,9 @@ pytest.importorskip("psutil", reason="the real Megatron needs psutil")
 
 from runnable.lab import launch
 from runnable.traces import Trace
-from tests.support.megatron import Replay, brief, error, in_ranks, simple_loop
+from tests.support.megatron import Replay, brief, error, in_ranks, simple_loop, small_config
 
 CLOSE = 2e-6
-
-
-def small_config(**more: Any) -> Any:
-    from megatron.core.transformer import TransformerConfig
-
-    return TransformerConfig(
-        num_layers=1, hidden_size=16, add_bias_linear=False, use_cpu_initialization=True,
-        perform_initialization=False, gradient_accumulation_fusion=False, hidden_dropout=0.0, attention_dropout=0.0,
-        **({"num_attention_heads": 4, "tensor_model_parallel_size": 2} | more),
-    )  # fmt: skip
 
 
 def test_a_training_step_is_megatrons(tmp_path, with_megatron):
@@ -97,12 +87,12 @@ def test_a_training_step_is_megatrons(tmp_path, with_megatron):
         found = list(simple_loop(Model(), config, mine, forward_step, m=m, steps=steps, lr=ours.module.LR))
         record.remove()
         errors = {}
-        for step, (tensors, _) in enumerate(found):
+        for step, (tensors, *_) in enumerate(found):
             for name, (grad, param) in tensors.items():
                 name = name.removesuffix(".weight")
                 errors[f"grad {step} {name}"] = error(ours.held[f"grad step {step} {name}"], grad)
                 errors[f"param {step} {name}"] = error(ours.held[f"SGD 后 step {step} {name}"], param)
-        losses = [sum(float(loss["lm loss"]) for loss in step) / m for _, step in found]
+        losses = [sum(float(loss["lm loss"]) for loss in step) / m for _, step, _ in found]
         return (
             errors,
             losses,
@@ -238,7 +228,7 @@ def test_a_gpt_block_is_megatrons(tmp_path, with_megatron):
 
         record = tracer(str(tree))
         record.install()
-        ((tensors, _),) = simple_loop(model, config, iter(seen), forward_step, m=script.M, steps=1, lr=script.LR)
+        ((tensors, *_),) = simple_loop(model, config, iter(seen), forward_step, m=script.M, steps=1, lr=script.LR)
         record.remove()
         errors = {"logits": error(ours.held["logits [s, b, V/t]"], logits[0])}
         for name, (grad, param) in tensors.items():

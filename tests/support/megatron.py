@@ -14,8 +14,8 @@ from typing import Any
 from runnable.traces import Event
 
 
-def in_ranks(folder: Path, world: int, body: Callable[[int], Any], *, tp: int | None = None) -> list[Any]:
-    """body(rank) in forked ranks with the model-parallel groups of TP = world, or of `tp`."""
+def in_ranks(folder: Path, world: int, body: Callable[[int], Any], *, tp: int | None = None, cp: int = 1) -> list[Any]:
+    """body(rank) in forked ranks with the model-parallel groups of TP = world, or of `tp`, and CP = `cp`."""
     import torch.distributed as dist
 
     from runnable.lab import launch
@@ -28,7 +28,7 @@ def in_ranks(folder: Path, world: int, body: Callable[[int], Any], *, tp: int | 
         try:
             from megatron.core import parallel_state
 
-            parallel_state.initialize_model_parallel(tensor_model_parallel_size=tp or world)
+            parallel_state.initialize_model_parallel(tensor_model_parallel_size=tp or world, context_parallel_size=cp)
             (folder / f"rank{me}").write_bytes(pickle.dumps(body(me)))
         finally:
             dist.destroy_process_group()
@@ -106,21 +106,58 @@ def brief(events: Iterable[Event], *groups: str) -> list[tuple[Any, ...]]:
     return found
 
 
+def small_config(**more: Any) -> Any:
+    """One layer, nothing dropped, nothing fused, weights left to the test."""
+    from megatron.core.transformer import TransformerConfig
+
+    given = {"num_attention_heads": 4, "tensor_model_parallel_size": 2, "perform_initialization": False}
+    return TransformerConfig(
+        num_layers=1, hidden_size=16, add_bias_linear=False, use_cpu_initialization=True,
+        gradient_accumulation_fusion=False, hidden_dropout=0.0, attention_dropout=0.0, **(given | more),
+    )  # fmt: skip
+
+
 def simple_loop(
-    module: Any, config: Any, batches: Iterator[Any], forward_step: Any, *, m: int, steps: int, lr: float
-) -> Iterator[tuple[dict[str, tuple[Any, Any]], Any]]:
+    module: Any,
+    config: Any,
+    batches: Iterator[Any],
+    forward_step: Any,
+    *,
+    m: int,
+    steps: int,
+    lr: float,
+    momentum: float = 0.0,
+    clip: float = 0.0,
+    **ddp: Any,
+) -> Iterator[tuple[dict[str, tuple[Any, Any]], Any, float | None]]:
     """The loop of examples/run_simple_mcore_train_loop.py around Megatron's own schedule, DDP, finalize and optimizer.
 
-    Yields after each step what the ranks hold: {name: (gradient, parameter)}, and the losses of its microbatches.
+    `ddp` goes to DistributedDataParallelConfig. Yields after each step what the ranks hold: {name: (gradient before
+    clipping, parameter)}, the losses of its microbatches, and the gradient norm.
     """
+    import torch
     from megatron.core.distributed import DistributedDataParallel, DistributedDataParallelConfig, finalize_model_grads
     from megatron.core.optimizer import OptimizerConfig, get_megatron_optimizer
     from megatron.core.pipeline_parallel import get_forward_backward_func
 
-    model = DistributedDataParallel(config, DistributedDataParallelConfig(), module)
+    model = DistributedDataParallel(config, DistributedDataParallelConfig(**ddp), module)
+    # As training.py does: the schedule syncs in the last microbatch only, and passes the number of tokens on.
+    config.no_sync_func, config.finalize_model_grads_func = model.no_sync, finalize_model_grads
+    sharded = bool(ddp.get("use_distributed_optimizer"))
     optimizer = get_megatron_optimizer(
-        OptimizerConfig(optimizer="sgd", lr=lr, sgd_momentum=0.0, clip_grad=0.0, weight_decay=0.0), [model]
-    )
+        OptimizerConfig(
+            optimizer="adam" if sharded else "sgd", lr=lr, sgd_momentum=momentum, clip_grad=clip, weight_decay=0.0,
+            use_distributed_optimizer=sharded,
+        ),
+        [model],
+    )  # fmt: skip
+    if sharded:
+        # DistributedOptimizer takes Adam alone; what updates its shards is ours, the rest of the step is its own.
+        (inner,) = optimizer.chained_optimizers
+        sgd = torch.optim.SGD([torch.empty(0)], lr=lr, momentum=momentum)
+        # Shards are views of the parameters, which the constructor does not take; Megatron too puts them in later.
+        sgd.param_groups = [sgd.param_groups[0] | {"params": group["params"]} for group in inner.optimizer.param_groups]
+        inner.optimizer = sgd
     for _ in range(steps):
         model.zero_grad_buffer()
         optimizer.zero_grad()
@@ -128,10 +165,9 @@ def simple_loop(
             forward_step_func=forward_step, data_iterator=batches, model=model, num_microbatches=m,
             seq_length=1, micro_batch_size=1, forward_only=False,
         )  # fmt: skip
-        finalize_model_grads([model])
         grads = {name: p.main_grad.clone() for name, p in module.named_parameters()}
-        optimizer.step()
-        yield {name: (grads[name], p.detach().clone()) for name, p in module.named_parameters()}, losses
+        _, norm, _ = optimizer.step()
+        yield {name: (grads[name], p.detach().clone()) for name, p in module.named_parameters()}, losses, norm
 
 
 def error(got: Any, want: Any) -> float:
