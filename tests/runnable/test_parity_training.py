@@ -125,8 +125,9 @@ def test_each_loss_scaling_convention_is_megatrons(tmp_path, with_megatron, tp):
 def test_gradient_sync_and_step_are_megatrons(tmp_path, with_megatron, sharded):
     """ch06, TP=2 DP=2, two steps with overlap: norm, clipped gradients in the buckets, parameters, the calls in order.
 
-    On purpose: SGD with momentum stands in DistributedOptimizer for its Adam; the replay's norm is a number without
-    dimensions, Megatron's has one; a call made inside backward is of the phase backward in the replay's trace.
+    On purpose: SGD with momentum stands in DistributedOptimizer for its Adam; Megatron sends each bucket through
+    _coalescing_manager, so kinds are compared, not APIs; the replay's norm is a number without dimensions, Megatron's
+    has one, so counts are compared, not shapes; a call made inside backward is of that phase in the replay alone.
     """
 
     def body(tree: Path) -> Any:
